@@ -54,7 +54,8 @@ class Role(StrEnum):
 class Ink(NamedTuple):
     """Say how a span is drawn: a role for the text, perhaps one for its ground, and weight.
 
-    `is_behind` dims it: an overlay lies over it.
+    `is_behind` dims it: an overlay lies over it. `is_selected` says that the mouse selected it.
+    `does` is what a click on it means.
     """
 
     role: Role = Role.TEXT
@@ -63,6 +64,8 @@ class Ink(NamedTuple):
     italic: bool = False
     underline: bool = False
     is_behind: bool = False
+    is_selected: bool = False
+    does: str = ""
 
 
 class Span(NamedTuple):
@@ -79,23 +82,6 @@ MUTED = Ink(Role.MUTED)
 BOLD = Ink(bold=True)
 KEY = Ink(Role.ACCENT, bold=True)
 LINE = Ink(Role.LINE)
-
-
-class Zone(NamedTuple):
-    """A rectangle of cells that means something when it is clicked."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-    target: str
-
-
-class Page(NamedTuple):
-    """Rows, and what lies where on them."""
-
-    rows: tuple[Row, ...]
-    zones: tuple[Zone, ...] = ()
 
 
 _ODD_WIDTHS = (
@@ -221,6 +207,13 @@ def grounded(row: Iterable[Span], ground: Role) -> Row:
     return tuple(
         span if span.ink.ground else Span(span.text, span.ink._replace(ground=ground))
         for span in row
+    )
+
+
+def clickable(row: Iterable[Span], does: str) -> Row:
+    """The row as what means something when it is clicked; spans that mean something keep it."""
+    return tuple(
+        span if span.ink.does else Span(span.text, span.ink._replace(does=does)) for span in row
     )
 
 

@@ -27,6 +27,7 @@ from engine.agents.agent_events import (
 from engine.agents.contract import (
     AgentLaunch,
     Capabilities,
+    CopiedSettings,
     FoundAgent,
     HintChannel,
     LaunchFile,
@@ -54,6 +55,7 @@ from engine.agents.records import (
 )
 from engine.agents.table_agent import fill
 from engine.agents.tables import AgentTable, shipped_table
+from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 
 _ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = 0, 1, 2, 3
@@ -407,7 +409,8 @@ class AcpAdapter:
         table: The agent's table, for what does not depend on how it is driven.
         model: Arguments that choose the model; `{model}` stands for it.
         env: What its environment has beside what the table says.
-        files: Files in the worker's HOME beside those of the table.
+        wants_login: What tells how to log in, where nothing by which it could was found.
+        settings: What else lies in the worker's HOME, the user's own settings among it.
     """
 
     name: str = "acp"
@@ -415,7 +418,8 @@ class AcpAdapter:
     model: tuple[str, ...] = ()
     table: str = ""
     env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
-    files: Callable[[LaunchRequest], tuple[LaunchFile, ...]] = lambda _: ()
+    settings: Callable[[LaunchRequest], SettingsCopy] | None = None
+    wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
     hint: HintChannel = HintChannel.PROMPT
     install_hint: str = "any agent that speaks the Agent Client Protocol: set `argv`"
@@ -444,6 +448,7 @@ class AcpAdapter:
                 f"the agent {request.choice.name!r} has no argv",
                 hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
             )
+        copied = self.settings(request) if self.settings else None
         return AgentLaunch(
             argv=(*argv, *more_arguments(request)),
             env={
@@ -452,11 +457,13 @@ class AcpAdapter:
                 **self.env(request),
                 **request.choice.env,
             },
-            files=(*_files(table, request), *self.files(request)),
+            files=(*_files(table, request), *(copied.files if copied else ())),
             first_input=initialize(),
             keeps_stdin=True,
             hosts=table.hosts if table else (),
-            reads=folders_of(request, argv[0]),
+            reads=(*folders_of(request, argv[0]), *(copied.reads if copied else ())),
+            settings=copied.listed if copied else CopiedSettings(),
+            wants_login=self.wants_login(request),
         )
 
     def parser(self, request: LaunchRequest) -> AcpStream:

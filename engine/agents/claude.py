@@ -4,13 +4,10 @@ The last record lies twice: `subtype` may be `success` beside `is_error: true`, 
 interrupted exits with 0. What counts is `is_error`, with the exit code.
 """
 
-import json
 import re
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from engine.agents.agent_events import (
@@ -28,6 +25,14 @@ from engine.agents.agent_events import (
     UsageSeen,
     Withdrawn,
 )
+from engine.agents.claude_settings import (
+    CLOUDS_OF_CLAUDE,
+    CREDENTIALS_OF_CLAUDE,
+    LOGINS_OF_CLAUDE,
+    environment_of_claude,
+    settings_of_claude,
+    wanted_login_of_claude,
+)
 from engine.agents.contract import (
     ABLE_TO_ALL,
     AgentLaunch,
@@ -36,7 +41,7 @@ from engine.agents.contract import (
     LaunchRequest,
 )
 from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
-from engine.agents.options import flag, folders_of, more_arguments, picked, program_of
+from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import decide, is_allowed_unasked, verdict_of
 from engine.agents.prompting import system_text, user_text
 from engine.agents.reading import INTERRUPTED, Closing, Reading
@@ -64,24 +69,8 @@ _MILLISECONDS = 1000
 _INIT = b'{"type":"system","subtype":"init"'
 _FIRST_UNREAD = b',"slash_commands":'
 _TAKEN_UP = {"started", "completed"}
-_QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-}
-_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - the variable's name, not its value
-_LOGINS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", _TOKEN)
-_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
-_VARIABLES = (
-    *_LOGINS,
-    *_CLOUDS,
-    *("ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"),
-    *("CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"),
-    *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
-)
-CREDENTIALS_OF_CLAUDE = ".credentials.json"
 LOGIN_OF_CLAUDE = LoginTraces(
-    variables=(*_LOGINS, *_CLOUDS), files=(f".claude/{CREDENTIALS_OF_CLAUDE}",)
+    variables=(*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE), files=(f".claude/{CREDENTIALS_OF_CLAUDE}",)
 )
 # Not `--dangerously-skip-permissions`: it is refused to root, which containers often run as.
 _UNASKED = (
@@ -425,6 +414,7 @@ class ClaudeAdapter:
         """One process that takes prompts from its input until that is closed."""
         words = user_text(request, is_resumed=request.session is not None)
         program = program_of(request, "claude")
+        settings = settings_of_claude(request)
         return AgentLaunch(
             argv=(
                 *(program, "-p", "--verbose"),
@@ -439,10 +429,13 @@ class ClaudeAdapter:
                 *more_arguments(request),
             ),
             env={**environment_of_claude(request), **request.choice.env},
+            files=settings.files,
             first_input=control_request("initialize", "initialize") + user_message(words),
             keeps_stdin=True,
             hosts=("api.anthropic.com",),
-            reads=folders_of(request, program),
+            reads=(*folders_of(request, program), *settings.reads),
+            settings=settings.listed,
+            wants_login=wanted_login_of_claude(request),
         )
 
     def parser(self, request: LaunchRequest) -> ClaudeStream:
@@ -452,7 +445,10 @@ class ClaudeAdapter:
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
         search = ProgramSearch(
-            program="claude", driven="stream-json, both ways", traces=LOGIN_OF_CLAUDE
+            program="claude",
+            driven="stream-json, both ways",
+            traces=LOGIN_OF_CLAUDE,
+            settings=settings_of_claude,
         )
         return await find_agent(self, search, environment)
 
@@ -460,26 +456,3 @@ class ClaudeAdapter:
 def _budget(request: LaunchRequest) -> tuple[str, ...]:
     """It tells what it has spent when its turn is over, so it has to look itself meanwhile."""
     return () if request.budget_usd is None else ("--max-budget-usd", f"{request.budget_usd:f}")
-
-
-def environment_of_claude(request: LaunchRequest) -> dict[str, str]:
-    """By what it logs in, whom it asks, and that it is to be quiet."""
-    return {**_token(request), **picked(request, _VARIABLES), **_QUIET}
-
-
-def _token(request: LaunchRequest) -> dict[str, str]:
-    """The access token of the user's own login, where no variable says how to log in.
-
-    Never the refresh token beside it: it can be used once only, so a copy of the login in a
-    worker's HOME would log the user out.
-    """
-    if not request.user_home or any(request.environment.get(n) for n in (*_LOGINS, *_CLOUDS)):
-        return {}
-    try:
-        folder = request.environment.get("CLAUDE_CONFIG_DIR") or f"{request.user_home}/.claude"
-        kept = json.loads(Path(folder, CREDENTIALS_OF_CLAUDE).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))
-    is_live = isinstance(expires_ms, int | float) and expires_ms / 1000 > time.time()
-    return {_TOKEN: token} if isinstance(token, str) and is_live else {}

@@ -1,11 +1,8 @@
 """Drives Codex by `codex exec --json`: one prompt a process, taken up again by its thread id."""
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 
 from engine.agents.agent_events import (
     AgentEvent,
@@ -14,12 +11,18 @@ from engine.agents.agent_events import (
     ToolCalled,
     ToolEnded,
 )
+from engine.agents.codex_settings import (
+    KEYS_OF_CODEX,
+    environment_of_codex,
+    settings_of_codex,
+    toml_word,
+    wanted_login_of_codex,
+)
 from engine.agents.contract import (
     AgentLaunch,
     Capabilities,
     FoundAgent,
     HintChannel,
-    LaunchFile,
     LaunchRequest,
     SessionId,
     Steering,
@@ -35,9 +38,7 @@ _RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/\d+ \((.*)\)", re.DOTALL)
 _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _LIMIT_REACHED = re.compile(r"usage limit|rate limit|quota exceeded", re.IGNORECASE)
 _UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
-_CONFIG = b"check_for_update_on_startup = false\n[analytics]\nenabled = false\n"
-_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
-LOGIN_OF_CODEX = LoginTraces(variables=_KEYS, files=(".codex/auth.json",))
+LOGIN_OF_CODEX = LoginTraces(variables=KEYS_OF_CODEX, files=(".codex/auth.json",))
 _ENDINGS = {"completed": "done", "declined": "denied"}
 
 
@@ -145,9 +146,10 @@ class CodexAdapter:
         system = system_text(request)
         settings = [
             *_sandbox(request),
-            *((f"developer_instructions={_toml(system)}",) if system else ()),
+            *((f"developer_instructions={toml_word(system)}",) if system else ()),
         ]
         program = program_of(request, "codex")
+        copied = settings_of_codex(request)
         return AgentLaunch(
             argv=(
                 *(program, "exec", "--json", "--skip-git-repo-check"),
@@ -157,11 +159,13 @@ class CodexAdapter:
                 *_taken_up(request),
                 "-",
             ),
-            env={**home_of_codex(request), **request.choice.env},
-            files=files_of_codex(request),
+            env={**environment_of_codex(request), **request.choice.env},
+            files=copied.files,
             first_input=user_text(request, is_resumed=request.session is not None).encode(),
             hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
-            reads=folders_of(request, program),
+            reads=(*folders_of(request, program), *copied.reads),
+            settings=copied.listed,
+            wants_login=wanted_login_of_codex(request),
         )
 
     def parser(self, request: LaunchRequest) -> CodexStream:
@@ -170,7 +174,12 @@ class CodexAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
-        search = ProgramSearch(program="codex", driven="exec --json", traces=LOGIN_OF_CODEX)
+        search = ProgramSearch(
+            program="codex",
+            driven="exec --json",
+            traces=LOGIN_OF_CODEX,
+            settings=settings_of_codex,
+        )
         return await find_agent(self, search, environment)
 
 
@@ -184,47 +193,3 @@ def _sandbox(request: LaunchRequest) -> tuple[str, ...]:
     # Within our sandbox its own could not be set up, and would add nothing.
     mode = "danger-full-access" if is_allowed_unasked(request) else "workspace-write"
     return (f'sandbox_mode="{mode}"', 'approval_policy="never"')
-
-
-def home_of_codex(request: LaunchRequest) -> dict[str, str]:
-    """Return the folder of the worker's in which Codex keeps its things."""
-    return {"CODEX_HOME": f"{request.home}/.codex"}
-
-
-def files_of_codex(request: LaunchRequest) -> tuple[LaunchFile, ...]:
-    """Its settings and, where the user has one, a login: a key, or one without a refresh token.
-
-    That token can be used once only: a copy of it in a worker's HOME would log the user out.
-    """
-    settings = LaunchFile(path=".codex/config.toml", data=_CONFIG)
-    login = _login(request)
-    if login is None:
-        return (settings,)
-    return (settings, LaunchFile(path=".codex/auth.json", data=json.dumps(login).encode()))
-
-
-def _login(request: LaunchRequest) -> dict[str, object] | None:
-    kept = _kept_login(request)
-    key = next((value for name in _KEYS if (value := request.environment.get(name))), None)
-    if key := key or text_of(at(kept, "OPENAI_API_KEY")):
-        return {"auth_mode": "apikey", "OPENAI_API_KEY": key}
-    tokens = at(kept, "tokens")
-    if not text_of(at(tokens, "access_token")):
-        return None
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # else codex would try to renew it
-    return {"tokens": {**tokens, "refresh_token": ""}, "last_refresh": now}
-
-
-def _kept_login(request: LaunchRequest) -> object:
-    if not request.user_home:
-        return None
-    folder = request.environment.get("CODEX_HOME") or f"{request.user_home}/.codex"
-    try:
-        return json.loads(Path(folder, "auth.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
-def _toml(text: str) -> str:
-    # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

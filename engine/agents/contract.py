@@ -92,7 +92,9 @@ class LaunchRequest:
         used_before: What that session had used already: agents count a session, not an attempt.
         feedback: What a reviewer or a failed check said of the attempt before.
         environment: The user's environment; an adapter takes from it only what it names.
-        user_home: The user's real HOME, in which logins are looked for.
+        user_home: The user's real HOME, in which logins and settings are looked for.
+        passed: Variables that the run passes on by name, as patterns.
+        opened: Paths of the user's that the run opens, as the manifest writes them.
         folder: Where relative paths in the agent's options begin: the manifest's folder.
         is_confined: Files and git are enforced by the sandbox this attempt runs in.
         terminal: Rows and columns for an agent that wants a terminal.
@@ -116,6 +118,8 @@ class LaunchRequest:
     feedback: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     user_home: str = ""
+    passed: tuple[str, ...] = ()
+    opened: tuple[str, ...] = ()
     folder: str = ""
     is_confined: bool = False
     terminal: tuple[int, int] = (40, 120)
@@ -125,6 +129,20 @@ class LaunchRequest:
     def is_elsewhere(self) -> bool:
         """The session to be taken up worked in another folder."""
         return self.session_workspace not in {"", self.workspace}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedSettings:
+    """The list of the user's own settings: those that go along, those that stay behind and why."""
+
+    taken: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return both as lines to be read; none where the user has no settings."""
+        told = (("your settings", self.taken), ("left out of your settings", self.left_out))
+        return tuple(f"{head}: {'; '.join(found)}" for head, found in told if found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +166,8 @@ class AgentLaunch:
         terminal: Rows and columns when it wants a terminal.
         hosts: What it must reach on the network to work at all.
         reads: Paths outside HOME and workspace that must be readable where it runs.
+        settings: What of the user's own settings lies among its files.
+        wants_login: How to log in, where nothing by which it could was found.
     """
 
     argv: tuple[str, ...]
@@ -158,6 +178,8 @@ class AgentLaunch:
     terminal: tuple[int, int] | None = None
     hosts: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    settings: CopiedSettings = field(default_factory=CopiedSettings)
+    wants_login: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +200,7 @@ class FoundAgent:
         path: Its program; None when it is not installed.
         login: By what it is logged in, in words; None when nothing was found.
         driven: How the adapter talks to it, in a few words.
+        settings: What of the user's own settings its workers get by default.
     """
 
     name: str
@@ -187,6 +210,7 @@ class FoundAgent:
     driven: str = ""
     capabilities: Capabilities = field(default_factory=Capabilities)
     install_hint: str = ""
+    settings: CopiedSettings = field(default_factory=CopiedSettings)
 
 
 class StreamParser(Protocol):

@@ -7,13 +7,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, FoundAgent
+from engine.agents.contract import AgentAdapter, CopiedSettings, FoundAgent, LaunchRequest
+from engine.agents.user_settings import SettingsCopy
+from engine.errors import AgentError
+from engine.plan.model import AgentChoice
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
@@ -29,11 +32,18 @@ class LoginTraces:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSearch:
-    """A program to look for by its name, the traces of its login, and its way of being driven."""
+    """A program to look for by its name, and what else is told of it.
+
+    Attributes:
+        driven: Its way of being driven.
+        traces: Those of its login.
+        settings: What copies the user's own settings of it.
+    """
 
     program: str
     driven: str
     traces: LoginTraces = field(default_factory=LoginTraces)
+    settings: Callable[[LaunchRequest], SettingsCopy] | None = None
 
 
 async def find_agent(
@@ -41,12 +51,13 @@ async def find_agent(
 ) -> FoundAgent:
     """Find an agent's program, its version, and the login it would use."""
 
-    def look() -> tuple[str | None, str | None, str | None]:
+    def look() -> tuple[str | None, str | None, str | None, CopiedSettings]:
         path = shutil.which(search.program, path=environment.get("PATH", os.defpath))
         version = _packaged_version(path) if path else None
-        return path, version, _login(search.traces, environment)
+        login = _login(search.traces, environment)
+        return path, version, login, _settings(adapter, search, environment)
 
-    path, version, login = await anyio.to_thread.run_sync(look)
+    path, version, login, settings = await anyio.to_thread.run_sync(look)
     if path is not None and version is None:
         version = await _told_version(path)
     return FoundAgent(
@@ -57,7 +68,29 @@ async def find_agent(
         driven=search.driven,
         capabilities=adapter.capabilities,
         install_hint=adapter.install_hint,
+        settings=settings,
     )
+
+
+def _settings(
+    adapter: AgentAdapter, search: ProgramSearch, environment: Mapping[str, str]
+) -> CopiedSettings:
+    """Return what a worker would get by default of the user's own settings."""
+    if search.settings is None:
+        return CopiedSettings()
+    request = LaunchRequest(
+        choice=AgentChoice(name=adapter.name, adapter=adapter.name),
+        prompt="",
+        workspace="",
+        home="",
+        environment=environment,
+        user_home=environment.get("HOME", ""),
+        is_confined=True,
+    )
+    try:
+        return search.settings(request).listed
+    except AgentError as error:
+        return CopiedSettings(left_out=(str(error),))
 
 
 def _login(traces: LoginTraces, environment: Mapping[str, str]) -> str | None:

@@ -14,7 +14,8 @@ from subprocess import DEVNULL  # noqa: TID251  a number; anyio starts the progr
 
 import anyio
 
-from engine.agents.claude import CREDENTIALS_OF_CLAUDE, LOGIN_OF_CLAUDE
+from engine.agents.claude import LOGIN_OF_CLAUDE
+from engine.agents.claude_settings import CREDENTIALS_OF_CLAUDE
 from engine.agents.codex import LOGIN_OF_CODEX
 from engine.agents.finding import LoginTraces
 from engine.agents.presets import AIDER, MINI

@@ -43,7 +43,8 @@ def folders_of(request: LaunchRequest, program: str) -> tuple[str, ...]:
         return (str(modules[-1]),)
     settings = real.parent.parent / "pyvenv.cfg"
     if not settings.is_file():
-        return (str(real.parent),)
+        holds_home = Path(request.user_home or "/").is_relative_to(real.parent)
+        return (str(real if holds_home else real.parent),)
     homes = re.findall(r"^home\s*=\s*(.+)$", settings.read_text(), re.MULTILINE)
     return (str(settings.parent), *(str(Path(home.strip()).parent) for home in homes))
 

@@ -4,8 +4,18 @@ import sys
 from pathlib import Path
 
 from engine.agents.acp import AcpAdapter
-from engine.agents.claude import LOGIN_OF_CLAUDE, environment_of_claude
-from engine.agents.codex import LOGIN_OF_CODEX, files_of_codex, home_of_codex
+from engine.agents.claude import LOGIN_OF_CLAUDE
+from engine.agents.claude_settings import (
+    environment_of_claude,
+    settings_of_claude,
+    wanted_login_of_claude,
+)
+from engine.agents.codex import LOGIN_OF_CODEX
+from engine.agents.codex_settings import (
+    environment_of_codex,
+    settings_of_codex,
+    wanted_login_of_codex,
+)
 from engine.agents.command import CommandAdapter
 from engine.agents.contract import HintChannel
 from engine.agents.finding import LoginTraces
@@ -100,6 +110,8 @@ OVER_ACP = (
         name="claude-acp",
         argv=("claude-agent-acp",),
         env=environment_of_claude,
+        settings=settings_of_claude,
+        wants_login=wanted_login_of_claude,
         login=LOGIN_OF_CLAUDE,
         hint=HintChannel.SYSTEM_PROMPT,
         install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
@@ -107,8 +119,9 @@ OVER_ACP = (
     AcpAdapter(
         name="codex-acp",
         argv=("codex-acp",),
-        env=home_of_codex,
-        files=files_of_codex,
+        env=environment_of_codex,
+        settings=settings_of_codex,
+        wants_login=wanted_login_of_codex,
         login=LOGIN_OF_CODEX,
         hint=HintChannel.SYSTEM_PROMPT,
         install_hint="npm install -g @agentclientprotocol/codex-acp@latest",

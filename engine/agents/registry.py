@@ -2,13 +2,16 @@
 
 import difflib
 import functools
+import os
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, FoundAgent, Steering
+from engine.agents.contract import AgentAdapter, FoundAgent, LaunchRequest, Steering
 from engine.agents.options import is_set
-from engine.errors import AgentNotFound
+from engine.errors import AgentError, AgentNotFound
 from engine.plan.model import AgentChoice
 
 TABLES = ("gemini", "opencode", "copilot", "qwen", "pi", "cline")
@@ -51,6 +54,27 @@ def heard(choice: AgentChoice) -> Steering:
     if known is None or (choice.adapter == "command" and not is_set(choice, "events")):
         return Steering.NO
     return known.capabilities.steer
+
+
+def check_startable(request: LaunchRequest) -> None:
+    """Refuse an agent that is not installed, not logged in, or without the user's own provider.
+
+    Raises:
+        AgentError: It cannot be started, with what to do about it.
+    """
+    name, adapter = request.choice.name, adapter_named(request.choice.adapter)
+    launch = adapter.launch(request)
+    program = launch.argv[0]
+    path = launch.env.get("PATH") or request.environment.get("PATH") or os.defpath
+    places = [program] if "/" in program else path.split(os.pathsep)
+    # A place that leads from the workspace is not there yet.
+    if all(Path(one).is_absolute() for one in places) and not shutil.which(program, path=path):
+        raise AgentError(
+            f"the agent {name!r} is not installed: there is no program {program}",
+            hint=f"Install it: {adapter.install_hint}",
+        )
+    if launch.wants_login:
+        raise AgentError(f"the agent {name!r} is not logged in", hint=launch.wants_login)
 
 
 async def find_agents(environment: Mapping[str, str]) -> tuple[FoundAgent, ...]:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
-    from engine.api.looking import machine_rows, raw_output, used_today, weigh
+    from engine.api.looking import check_sites, machine_rows, raw_output, used_today, weigh
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
-    from engine.api.reaching import attach, engine_key, reach
+    from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
     from engine.git.sample import make_repository
     from engine.messages.merging import (
@@ -56,11 +56,11 @@ _HOMES = {
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
     "engine.api.exporting": "bundle_run export_run",
-    "engine.api.looking": "machine_rows raw_output used_today weigh",
+    "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
-    "engine.api.reaching": "attach engine_key reach",
+    "engine.api.reaching": "attach engine_key look reach",
     "engine.api.replaying": "open_replay",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
@@ -118,6 +118,7 @@ __all__ = [
     "Wove",
     "attach",
     "bundle_run",
+    "check_sites",
     "describe",
     "engine_key",
     "event_json",
@@ -129,6 +130,7 @@ __all__ = [
     "land_batch",
     "land_queue",
     "landing_end",
+    "look",
     "machine_rows",
     "make_repository",
     "open_exported",

@@ -47,13 +47,13 @@ from engine.run.journal import read_told
 from engine.run.live_run import LiveRun
 from engine.run.runs import Runs
 from engine.sandbox.probe import probe
-from engine.site.child import NAME as CHILD
 from engine.site.child import ChildSite
+from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
-from engine.site.seam import Site
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
+from engine.site.sites import Sites
 from engine.site.spaces import spaces_at
 from engine.speaking import this_process
 from engine.store.files import EngineLock
@@ -64,7 +64,7 @@ from engine.work.tools import Tools
 from engine.work.workshops import Workshops
 
 _SITE = "PLAIT_SITE"
-"""The variable that names the site where workers live; without it, this machine's own disk."""
+"""The variable that names the site of runs whose manifest chooses none."""
 
 
 class Run:
@@ -172,11 +172,12 @@ class Engine:
             tethers=tethers,
         )
         child = ChildSite.opened(place, home, env, tethers=tethers, can_confine=near.can_confine)
-        site = await stack.enter_async_context(_chosen(near, child, env, let_go))
+        sites = await stack.enter_async_context(
+            _all(Sites(near, default=env.get(_SITE, "")), place, child, let_go)
+        )
         tools = Tools(
-            site=site,
-            near=near,
-            workshops=Workshops(place, site=site, clock=clock, seeds=seeds),
+            sites=sites,
+            workshops=Workshops(place, sites=sites, clock=clock, seeds=seeds),
             layout=place.layout,
             store=place.store,
             bus=Bus(partial(read_told, place.store)),
@@ -364,19 +365,20 @@ class Engine:
 
 
 @asynccontextmanager
-async def _chosen(
-    near: LocalSite,
+async def _all(
+    sites: Sites,
+    place: Place,
     child: AbstractAsyncContextManager[ChildSite],
-    env: Mapping[str, str],
     let_go: Callable[[Host], Awaitable[None]],
-) -> AsyncIterator[Site]:
-    """Yield the site where workers are to live."""
-    if env.get(_SITE) != CHILD:
-        yield near
+) -> AsyncIterator[Sites]:
+    """Open the sites beside this machine's own disk; only a repository has any."""
+    if place.repo is None:
+        yield sites
         return
     async with child as site:
+        sites.known[CHILD] = site
         try:
-            yield site
+            yield sites
         finally:
             await let_go(site.host)
 

@@ -1,6 +1,6 @@
 """Answer without an engine: the machine, samples, raw recordings, warnings before a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, environ, fsencode
 from pathlib import Path
@@ -11,8 +11,9 @@ import anyio.to_thread
 from engine.agents.registry import adapters
 from engine.api.reaching import reach
 from engine.clock import SystemClock
-from engine.errors import WorkspaceError
+from engine.errors import PlanError, WorkspaceError
 from engine.git.base import Base, dirty_paths
+from engine.git.parcel import check_carried
 from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Dimension, Enforcement, Level
 from engine.messages.questions import ReadRun
@@ -23,6 +24,7 @@ from engine.sandbox.ladder import doctor, report
 from engine.sandbox.probe import probe
 from engine.site.place import Place, find_place
 from engine.site.shelter import asked_by
+from engine.site.sites import LOCAL
 from engine.spec.nearest import unmeant
 from engine.store.layout import make_state_home, state_home
 from engine.work.ledger import Ledger
@@ -83,6 +85,28 @@ async def raw_output(
         raise WorkspaceError(f"{found[0]} has had no attempt {attempt}")
     wanted = AttemptId(RunId(view.run), found[0], number)
     return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(wanted))
+
+
+async def check_sites(
+    folder: str | PathLike[str],
+    plans: Sequence[Plan],
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse plans whose workers could not live in the sites they choose, on the HEAD of a folder.
+
+    Raises:
+        PlanError: The first reason.
+        WorkspaceError: The folder cannot be worked in.
+    """
+    if all(plan.runtime.site in {"", LOCAL} for plan in plans):
+        return
+    place = await find_place(Path(folder), dict(environ if environment is None else environment))
+    if place.repo is None:
+        raise PlanError("runtime.sites: only the workers of a git repository can live elsewhere")
+    try:
+        await check_carried(place.repo, "HEAD")
+    except WorkspaceError as error:
+        raise PlanError(f"runtime.sites: {error}", hint=error.hint) from error
 
 
 async def weigh(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from engine.api.engine import Engine
     from engine.port.port import EnginePort
+    from engine.run.past import Past
 
 _AGAIN_S = 1.0
 _HANDOVER_S = 10.0
@@ -65,6 +66,30 @@ async def reach(
                 yield found.port, False
             finally:
                 guests.extend(found.guests)
+
+
+@asynccontextmanager
+async def look(
+    folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[EnginePort | Past, bool]]:
+    """Reach the engine that lives for a folder, or only the journals of its runs; say which.
+
+    Journals answer `ListRuns` and `ReadRun`. An engine that is about to listen, or to leave, may
+    be missed.
+    """
+    place = await find_place(Path(folder), dict(environ if environment is None else environment))
+    with plain_errors():
+        async with AsyncExitStack() as stack:
+            address = await living_engine(place.layout)
+            remote: RemoteEngine | None = None
+            if address is not None:
+                with suppress(OSError):
+                    remote = await stack.enter_async_context(RemoteEngine.connect(address))
+            if remote is not None:
+                yield remote, True
+                return
+            past = await anyio.to_thread.run_sync(import_module, "engine.run.past")
+            yield past.Past(place.store), False
 
 
 async def _found(

@@ -57,7 +57,8 @@ _MOST_REFUSALS = 8
 _MOST_SINGLE = 30
 """So many refs are fetched one by one where fetching all of them is refused."""
 _NAME = re.compile(rb"[0-9a-f]{64}")
-_FOLDER = "lfs/objects"
+LARGE_FILES = "lfs/objects"
+"""The folder of LFS contents in a git directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -520,7 +521,7 @@ def _is_content(path: bytes) -> bool:
 
 def _take(source: str, path: bytes, common_dir: str) -> bool:
     name = os.fsdecode(path.rpartition(b"/")[2])
-    target = Path(common_dir, _FOLDER, name[:2], name[2:4], name)
+    target = Path(common_dir, LARGE_FILES, name[:2], name[2:4], name)
     if target.exists():
         return False
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
@@ -22,11 +21,12 @@ from engine.git.objects import refs_below, resolve, set_refs
 from engine.git.private import COPIED, config_text, passed_on, seen_refs
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import UserSettings
-from engine.git.workspace import FILE, Strategy, Workspace
+from engine.git.workspace import Strategy, Workspace
 from engine.git.worktrees import detach_others
 from engine.private import private_folder
 
 _SLOW_S = 1800.0
+_SHALLOW = "shallow"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,11 @@ class Parcel:
     settings: UserSettings = field(default_factory=UserSettings)
     files: tuple[ParcelFile, ...] = ()
 
+    @property
+    def shallow(self) -> bytes:
+        """Return the commits at which the user's history ends, as git lists them."""
+        return next((file.data for file in self.files if file.name == _SHALLOW), b"")
+
 
 async def parcel_of(repo: Repo, commit: str, *, hide: str) -> Parcel:
     """Return what a mirror needs for work that begins at a commit.
@@ -64,14 +69,8 @@ async def parcel_of(repo: Repo, commit: str, *, hide: str) -> Parcel:
     Raises:
         WorkspaceError: The repository has something that cannot be carried yet.
     """
-    settings = repo.settings
-    if settings.promisor is not None:
-        raise _refused("a partial clone", "Fetch all of it: `git fetch --refetch --no-filter`.")
-    if await repo.read("ls-tree", commit, "--", ".gitmodules"):
-        raise _refused("submodules", "Let the workers live in the engine's own site.")
-    if repo.worktree and await anyio.Path(repo.worktree, FILE).exists():
-        raise _refused(f"what {FILE} names", "Let `workspace.setup` make these files.")
-    own = replace(settings, excludes=None, signing=None, network=(), environment={})
+    await check_carried(repo, commit)
+    own = replace(repo.settings, excludes=None, signing=None, network=(), environment={})
     return Parcel(
         commit=commit,
         hide=hide,
@@ -83,13 +82,26 @@ async def parcel_of(repo: Repo, commit: str, *, hide: str) -> Parcel:
     )
 
 
+async def check_carried(repo: Repo, base: str) -> None:
+    """Refuse work that begins at a revision if a mirror could not be given all that it needs.
+
+    Raises:
+        WorkspaceError: The repository has something that cannot be carried yet.
+    """
+    if repo.settings.promisor is not None:
+        raise _refused("a partial clone", "Fetch all of it: `git fetch --refetch --no-filter`.")
+    commit = await resolve(repo, base) or await resolve(repo, "HEAD")
+    if commit is not None and await repo.read("ls-tree", commit, "--", ".gitmodules"):
+        raise _refused("submodules", "Leave out `sites`, so that workers live on your own disk.")
+
+
 def _refused(what: str, hint: str) -> WorkspaceError:
     return WorkspaceError(f"{what} cannot be carried to another site yet", hint=hint)
 
 
 def _files(repo: Repo) -> Iterable[ParcelFile]:
     common = Path(repo.common_dir)
-    found = [ParcelFile(name=n, data=_read(common / n)) for n in (*COPIED, "shallow")]
+    found = [ParcelFile(name=n, data=_read(common / n)) for n in (*COPIED, _SHALLOW)]
     excludes = [common / "info/exclude"]
     excludes += [Path(repo.settings.excludes)] if repo.settings.excludes else []
     found.append(ParcelFile(name="info/exclude", data=b"\n".join(map(_read, excludes))))
@@ -115,7 +127,7 @@ def lay_out(mirror: Path, parcel: Parcel) -> None:
         private_folder(mirror / folder)
     shutil.rmtree(mirror / "hooks", ignore_errors=True)
     private_folder(mirror / "hooks")
-    for name in (*COPIED, "shallow"):
+    for name in (*COPIED, _SHALLOW):
         (mirror / name).unlink(missing_ok=True)
     for file in parcel.files:
         path = mirror / file.name
@@ -133,7 +145,7 @@ async def take_parcel(mirror: Repo, parcel: Parcel, pack: bytes) -> None:
     """Take a parcel's commits into a mirror, and show exactly its refs of the user's."""
     await unpack(mirror, pack, is_trusted=True)
     mirror.settings = parcel.settings
-    mirror.is_shallow = any(file.name == "shallow" for file in parcel.files)
+    mirror.is_shallow = bool(parcel.shallow)
     mirror.forget_configuration()
     known = await refs_below(mirror)
     wanted = dict(parcel.refs)

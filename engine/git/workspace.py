@@ -96,6 +96,11 @@ def _copy_all(source: str, target: str, names: Iterable[bytes]) -> tuple[Include
     return (*copied, *refused, *(Include(one.path, one.reason) for one in done.refused))
 
 
+def _copy_brought(source: str, target: str) -> tuple[Include, ...]:
+    names = sorted(os.fsencode(path.name) for path in Path(source).iterdir())
+    return _copy_all(source, target, names)
+
+
 def _below(source: str, name: bytes) -> Iterator[WalkEntry | PathRefused]:
     """List a name and all that lies below it; a link to a folder is one entry."""
     place = os.fsencode(source) + b"/" + name
@@ -133,6 +138,7 @@ class WorkspaceRequest:
         path: Where the working tree goes.
         directory: The attempt's own folder, for the private clone and our notes about it.
         includes: What to copy from the user's tree beside what git knows.
+        brought: A folder that was filled with these files, where that tree cannot be read.
         is_mounted: A sandbox will bind `gitfile` over the workspace's `.git`; without one the
             workspace's own `.git` points to the private clone until it is collected.
     """
@@ -144,6 +150,7 @@ class WorkspaceRequest:
     strategy: Strategy = Strategy.WORKTREE
     branch_prefix: str = PREFIX
     includes: Sequence[str] = ()
+    brought: str = ""
     is_mounted: bool = True
 
 
@@ -202,7 +209,10 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
         names = RefNames(wanted.attempt, wanted.branch_prefix)
         make = _clone if wanted.strategy is Strategy.CLONE else _worktree
         workspace = await make(repo, wanted, names)
-    included = await copy_includes(repo, wanted.includes, workspace.path)
+    if wanted.brought:
+        included = await to_thread.run_sync(_copy_brought, wanted.brought, workspace.path)
+    else:
+        included = await copy_includes(repo, wanted.includes, workspace.path)
     workspace = replace(workspace, included=included)
     await to_thread.run_sync(_remember, workspace)
     return workspace

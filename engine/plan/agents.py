@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from engine.errors import AgentNotFound, PlanError
-from engine.plan.model import AgentChoice, PermissionMode, Permissions
+from engine.plan.model import AgentChoice, PermissionMode, Permissions, SettingsWish
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import AgentSpec, Manifest, PersonaSpec, StepSpec, VariantSpec
 from engine.spec.runtime import PermissionRules
@@ -29,6 +29,7 @@ def choose_agent(
         argv=spec.argv or (),
         env=dict(spec.env),
         options=_options(spec),
+        user_settings=SettingsWish(spec.user_settings),
         day_budget_usd=spec.day_budget_usd,
         day_budget_tokens=spec.day_budget_tokens,
     )

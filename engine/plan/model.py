@@ -58,6 +58,14 @@ class Permissions:
     deny: tuple[str, ...] = ()
 
 
+class SettingsWish(StrEnum):
+    """The part of the user's own settings of a client that its workers get copies of."""
+
+    ALL = "all"
+    INSTRUCTIONS = "instructions"
+    NONE = "none"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentChoice:
     """The agent of a worker and its options: `name` is what the user called it.
@@ -66,6 +74,7 @@ class AgentChoice:
         adapter: The adapter that drives it: `scripted`, `command`, `claude`, ….
         argv: For the command adapter, with `{prompt}` where the prompt goes, if anywhere.
         options: Whatever else this adapter understands, as text.
+        user_settings: What of the user's own settings of this client its workers get.
         day_budget_usd: What all work by its login may cost on one day, whichever run it is of.
         day_budget_tokens: The same in tokens.
     """
@@ -76,6 +85,7 @@ class AgentChoice:
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    user_settings: SettingsWish = SettingsWish.ALL
     day_budget_usd: float | None = None
     day_budget_tokens: int | None = None
 
@@ -210,6 +220,8 @@ class Runtime:
 
     Attributes:
         base: What every change is counted from.
+        site: The name of the site where the workers live; empty where nobody has chosen yet, and in
+            old journals, whose workers live on this machine's own disk.
         start: A commit on top of the base at which the first workspaces begin: earlier work that
             is part of the change.
     """
@@ -217,6 +229,7 @@ class Runtime:
     max_concurrent_workers: int = 10
     isolation: IsolationStrategy = IsolationStrategy.WORKTREE
     execution_mode: ExecutionMode = ExecutionMode.PROCESS
+    site: str = ""
     workspace_root: str | None = None
     stall_s: float = 600.0
     run_timeout_s: float | None = None

@@ -18,6 +18,7 @@ def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
         max_concurrent_workers=workers,
         isolation=IsolationStrategy(spec.isolation_strategy),
         execution_mode=ExecutionMode(spec.execution_mode),
+        site=spec.sites.default or "",
         workspace_root=spec.workspace_root,
         stall_s=spec.stall_seconds,
         run_timeout_s=None if minutes is None else minutes * 60,

@@ -9,9 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import anyio
-import anyio.to_thread
-
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
@@ -48,7 +45,7 @@ from engine.run.runs import Runs
 from engine.run.view import view_of
 from engine.work.asking import ask_agent
 from engine.work.checking import Checking
-from engine.work.cleaning import bring_back, clean, trash_items
+from engine.work.cleaning import clean
 from engine.work.entering import entrance
 from engine.work.replay import log_from, read_log
 
@@ -57,7 +54,7 @@ async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
     """Return everything a console shows at this moment."""
     del question
     tools = runs.tools
-    capacity = await tools.site.host.capacity()
+    capacity = await tools.sites.near.host.capacity()
     return EngineView(
         repository=str(tools.project),
         runs=tuple(runs.viewed(live) for live in runs.living.values()),
@@ -158,12 +155,17 @@ async def clean_up(runs: Runs, question: q.CleanUp) -> tuple[q.CleanItem, ...]:
 async def list_trash(runs: Runs, question: q.ListTrash) -> tuple[q.TrashItem, ...]:
     """Return what was removed and can be brought back."""
     del question
-    return tuple(await anyio.to_thread.run_sync(trash_items, runs.tools.layout.trash))
+    sites = runs.tools.sites.known.values()
+    return tuple([item for site in sites for item in await site.trashed()])
 
 
 async def restore_trash(runs: Runs, question: q.RestoreTrash) -> str:
     """Bring something back from the trash; return its path."""
-    return await bring_back(runs.tools.repo, runs.tools.layout.trash, question.name)
+    sites = runs.tools.sites
+    for site in sites.known.values():
+        if any(item.id == question.name for item in await site.trashed()):
+            return await site.restore(question.name)
+    return await sites.near.restore(question.name)
 
 
 async def wait_idle(runs: Runs, question: q.WaitIdle) -> None:

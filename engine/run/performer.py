@@ -22,7 +22,7 @@ from engine.proof.tampering import tell
 from engine.review.comparing import DiffWanted
 from engine.run.stalls import is_stall_question
 from engine.site.in_thread import is_in_thread
-from engine.site.seam import SpaceAddress, Workplace
+from engine.site.seam import Site, SpaceAddress, Workplace
 from engine.work.activities import Activities, Activity
 from engine.work.agent_work import run_agent
 from engine.work.briefing import feedback_for, prompt_for, wants_prior_diff
@@ -52,6 +52,10 @@ class Performer:
     @property
     def _workshop(self) -> Workshop:
         return self._tools.workshops.of(self._run.state.plan)
+
+    @property
+    def _site(self) -> Site:
+        return self._tools.sites.of(self._run.state.plan)
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
@@ -110,7 +114,7 @@ class Performer:
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
-            await self._tools.site.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
+            await self._site.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
@@ -186,14 +190,14 @@ class Performer:
         if self._run.state.plan.workspace.setup is None:
             return None
         at = self._workplace(effect, made.address)
-        await self._tools.site.sow(at, is_users=made.is_users)
+        await self._site.sow(at, is_users=made.is_users)
         error: str | None = "it was broken off"
         try:
             error = await Checking(self._run, self._tools, effect).setup(made.address)
         finally:
             # Also when cancelled: otherwise nobody else could ever make this seed.
             with anyio.CancelScope(shield=True):
-                await self._tools.site.reap(at, is_well=error is None)
+                await self._site.reap(at, is_well=error is None)
         return error
 
     def _workplace(self, effect: e.PrepareWorkspace, address: SpaceAddress) -> Workplace:
@@ -204,7 +208,7 @@ class Performer:
     ) -> tuple[Enforcement, ...]:
         if is_in_thread(self._run.state, effect.worker):
             return REPORT
-        return await self._tools.site.report(self._workplace(effect, address))
+        return await self._site.report(self._workplace(effect, address))
 
     async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
         w = self._worker(effect)
@@ -242,11 +246,11 @@ class Performer:
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
         w = self._worker(effect)
-        await self._tools.site.free_ports(self._run.state.run, w.id)
+        await self._site.free_ports(self._run.state.run, w.id)
         with suppress(EngineError, OSError):
             has_teardown = self._run.state.plan.workspace.teardown is not None
             address = address_of(self._run.state, w)
-            if has_teardown and await self._tools.site.is_there(address):
+            if has_teardown and await self._site.is_there(address):
                 await Checking(self._run, self._tools, effect).teardown()
             await self._workshop.release(self._run.state, effect)
 

@@ -31,11 +31,11 @@ from engine.review.radar import Radar
 from engine.run.journal import Journal
 from engine.run.judge import find_worker
 from engine.run.live_run import LiveRun
+from engine.run.past import replayed
 from engine.run.view import Views, run_view
 from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
-from engine.store.store import Store
 from engine.work.tools import Tools
 from engine.work.workplace import terms_of
 
@@ -142,11 +142,15 @@ class Runs:
 
         Raises:
             MechanismMissing: Something the plan requires cannot be enforced here.
+            AgentError: One of its agents cannot be started here.
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        await self.tools.site.admit(terms_of(plan), rows)
-        capacity = await self.tools.site.host.capacity()
+        plan = self.tools.sites.chosen(plan)
+        site = self.tools.sites.of(plan)
+        await site.admit(terms_of(plan), rows)
+        await site.check_agents(plan.agents, plan.runtime, str(self.tools.project))
+        capacity = await site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
@@ -324,18 +328,13 @@ class Runs:
         # Whoever asks about one worker mostly asks about the next: a journal is replayed once.
         if self._read is not None and self._read[:2] == (name, stamp):
             return self._read[2]
-        state = await anyio.to_thread.run_sync(_replayed, name, store)
+        state = await anyio.to_thread.run_sync(replayed, name, store)
         self._read = (name, stamp, state)
         return state
 
 
 def _began(live: LiveRun) -> float:
     return math.inf if live.state.started_at is None else live.state.started_at
-
-
-def _replayed(run: RunId, store: Store) -> RunState:
-    with Journal.open(run, store, read_only=True) as journal:
-        return journal.replay()
 
 
 def _meant(state: RunState, name: str) -> Worker:

@@ -1,10 +1,12 @@
 """Make the view of a run: its state, with what only this engine knows of it right now."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.clock import Clock
 from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome, verdict
 from engine.core.state import RunState, Worker, usages_of
 from engine.ids import RunId, WorkerId
@@ -12,13 +14,16 @@ from engine.limits import summed
 from engine.messages.patches import ViewPatch, patch_between
 from engine.messages.results import RunView, StepView, WorkerView
 from engine.phases import Phase
-from engine.plan.model import PlannedStep
-from engine.review.radar import Radar
-from engine.run.live_run import LiveRun
-from engine.work.logbook import Logbook
 
-Logbooks = Mapping[tuple[WorkerId, int], Logbook]
-_Show = Callable[[RunState, Worker, Logbook | None], WorkerView]
+if TYPE_CHECKING:  # a run of the past is shown without the rooms that living ones need
+    from engine.clock import Clock
+    from engine.plan.model import PlannedStep
+    from engine.review.radar import Radar
+    from engine.run.live_run import LiveRun
+    from engine.work.logbook import Logbook
+
+    Logbooks = Mapping[tuple[WorkerId, int], Logbook]
+    _Show = Callable[[RunState, Worker, Logbook | None], WorkerView]
 
 
 class Views:

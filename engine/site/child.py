@@ -7,210 +7,55 @@ were tethered to it are lost, and say so.
 
 import hashlib
 import os
-import socket
 import sys
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Container,
     Coroutine,
     Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import anyio
 import anyio.to_thread
-from anyio.abc import Process, TaskGroup
 
 from engine.agents.contract import LaunchRequest
-from engine.errors import GitFailed, HostLost, WorkspaceError
-from engine.git.collection import CollectedChange, CollectRefused
-from engine.git.names import RefNames
-from engine.git.objects import refs_below
-from engine.git.parcel import bring_home, pack_of, parcel_of, pin, unpack
-from engine.git.radar import Snapshot
-from engine.git.removal import forget
-from engine.git.runner import Repo, Where
-from engine.git.workspace import Strategy, Workspace
+from engine.errors import HostLost, WorkspaceError
+from engine.git.parcel import check_carried
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptSpec, Chunk, Frame, Stream
-from engine.ids import AGENT, AttemptId, RunId
+from engine.ids import AttemptId, RunId
 from engine.keeper import recording
-from engine.messages.questions import CleanItem
+from engine.messages.questions import TrashItem
 from engine.messages.results import Entrance
 from engine.phases import StopCause
 from engine.plan.model import ExecutionMode, IsolationStrategy
 from engine.private import private_folder
 from engine.site.far import Far, Opening
+from engine.site.line import NAME, Line
 from engine.site.local import LocalSite
+from engine.site.mirrored import ChildSpaces
 from engine.site.place import Place
 from engine.site.seam import (
-    Brought,
-    Collecting,
     CommandEnd,
-    FilledSpace,
-    Filling,
+    Launched,
     SpaceAddress,
     Terms,
     Workplace,
 )
-from engine.site.spaces import GitSpaces
-from engine.site.wire import Message, Pipe, answered, ask
 from engine.store.layout import Layout
 
-NAME = "child"
 P = ParamSpec("P")
 T = TypeVar("T")
-_TRIES = 4
 _WORDS = (sys.executable, "-m", "engine.site.far")
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
 _ENDED_WITH_CHILD = frozenset({StopCause.SHUTDOWN, StopCause.KEEPER_LOST})
-
-
-@dataclass(eq=False)
-class _Waiting:
-    """A call that waits for its answer; None where the child died before it came."""
-
-    pipe: Pipe
-    done: anyio.Event = field(default_factory=anyio.Event)
-    said: Message | None = None
-
-
-class Line:
-    """The conversation with a far half, begun anew with another child when one dies.
-
-    Attributes:
-        births: How many children there have been; what was told to one the next does not know.
-    """
-
-    def __init__(self, opening: Opening, tasks: TaskGroup, start: Sequence[str]) -> None:
-        self.opening = opening
-        self._tasks = tasks
-        self._start = start
-        self._pipe: Pipe | None = None
-        self.process: Process | None = None
-        self._beginning = anyio.Lock()
-        self._calls: dict[int, _Waiting] = {}
-        self._last = 0
-        self.births = 0
-        self.is_closed = False
-
-    async def call(
-        self,
-        act: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
-        *args: P.args,
-        **named: P.kwargs,
-    ) -> T:
-        """Call a function of the far half; ask once more where a child died over it.
-
-        Raises:
-            WorkspaceError: No child lives long enough to answer.
-        """
-        message = ask(act, args, named)
-        for _ in range(_TRIES):
-            pipe = await self._ready()
-            said = await self._told(pipe, message)
-            if said is not None:
-                value: T = answered(act, said)
-                return value
-            if self._pipe is pipe:
-                self._pipe = None
-        raise WorkspaceError(f"the site {NAME!r} does not answer", hint=f"Its log is {self._log}.")
-
-    async def _told(self, pipe: Pipe, message: Message) -> Message | None:
-        self._last += 1
-        number, waiting = self._last, _Waiting(pipe)
-        self._calls[number] = waiting
-        try:
-            if not await pipe.send({**message.head, "n": number}, message.blob):
-                return None
-            await waiting.done.wait()
-        except BaseException:
-            with anyio.CancelScope(shield=True):  # what was begun there comes to its end first
-                if await pipe.send({"n": number}):
-                    await waiting.done.wait()
-            raise
-        finally:
-            del self._calls[number]
-        return waiting.said
-
-    async def _ready(self) -> Pipe:
-        async with self._beginning:
-            if self._pipe is None:
-                if self.is_closed:
-                    raise WorkspaceError(f"the site {NAME!r} is closed")
-                self._pipe = await self._begin()
-            return self._pipe
-
-    async def _begin(self) -> Pipe:
-        ours, theirs = socket.socketpair()
-        pipe = Pipe(ours)
-        try:
-            with theirs:
-                self.process = await self._start_child(theirs)
-            self.births += 1
-            self._tasks.start_soon(self._listen, pipe, self.process)
-            said = await self._told(pipe, ask(Far.open, [self.opening], {}))
-            if said is None:
-                hint = f"Its log is {self._log}."
-                raise WorkspaceError(f"the site {NAME!r} did not come up", hint=hint)
-            answered(Far.open, said)
-        except BaseException:
-            pipe.close()  # the child ends by that
-            raise
-        return pipe
-
-    async def _start_child(self, end: socket.socket) -> Process:
-        with await anyio.to_thread.run_sync(partial(self._log.open, "ab")) as said:
-            return await anyio.open_process(
-                list(self._start),
-                stdin=end.fileno(),
-                stdout=said,
-                stderr=said,
-                cwd=self.opening.home,
-                env=self._environment(),
-                start_new_session=True,
-            )
-
-    @property
-    def _log(self) -> Path:
-        return self.opening.home / "far.log"
-
-    def _environment(self) -> dict[str, str]:
-        env = self.opening.environment
-        kept = {name: env[name] for name in ("PATH", "HOME", "TMPDIR") if name in env}
-        return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-    async def _listen(self, pipe: Pipe, process: Process) -> None:
-        try:
-            while (message := await pipe.receive()) is not None:
-                waiting = self._calls.get(message.head["n"])
-                if waiting is not None:
-                    waiting.said = message
-                    waiting.done.set()
-        finally:  # nobody waits for an answer that nobody hears
-            if self._pipe is pipe:
-                self._pipe = None
-            pipe.close()
-            for waiting in [one for one in self._calls.values() if one.pipe is pipe]:
-                waiting.done.set()
-        with anyio.CancelScope(shield=True), anyio.move_on_after(10):
-            await process.wait()
-
-    async def close(self) -> None:
-        """Hang up; the child ends by that."""
-        self.is_closed = True
-        if self._pipe is not None:
-            self._pipe.close()
-        if self.process is not None:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(10):
-                await self.process.wait()
 
 
 def _host(
@@ -350,6 +195,7 @@ class ChildSite:
         if place.repo is None:
             raise WorkspaceError(f"the site {NAME!r} needs a git repository")
         self.line = line
+        self._repo = place.repo
         self.can_confine = can_confine
         self.host = ChildHost(line, place.layout)
         self._git = ChildSpaces(line, place.repo, place.layout)
@@ -375,7 +221,6 @@ class ChildSite:
         """
         key = hashlib.sha256(os.fsencode(place.layout.common_dir)).hexdigest()[:10]
         folder = home / "sites" / f"{NAME}-{key}"
-        await anyio.to_thread.run_sync(private_folder, folder)
         opening = Opening(
             home=folder,
             project=place.project,
@@ -391,7 +236,7 @@ class ChildSite:
                     await line.close()
                 tasks.cancel_scope.cancel()
 
-    def spaces(self, terms: Terms) -> "ChildSpaces":
+    def spaces(self, terms: Terms) -> ChildSpaces:
         """Return the workspaces with git; those without are not carried."""
         if terms.runtime.isolation is IsolationStrategy.DIRECTORY:
             raise WorkspaceError(f"plain folders cannot be carried to the site {NAME!r}")
@@ -401,12 +246,12 @@ class ChildSite:
         """Refuse a run that requires what is not enforced there, or what cannot be carried."""
         del rows
         self.spaces(terms)
-        if terms.workspace.include:
-            raise WorkspaceError(f"`workspace.include` cannot be carried to the site {NAME!r} yet")
         if terms.runtime.execution_mode is ExecutionMode.THREAD:
             raise WorkspaceError("functions in threads run in the engine's own process alone")
+        await check_carried(self._repo, terms.runtime.base or "HEAD")
         await self.line.call(Far.admit, terms)
 
+    check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)
     stop = _site(LocalSite.stop)
@@ -418,6 +263,18 @@ class ChildSite:
     free_ports = _site(LocalSite.free_ports)
     tidy = _site(LocalSite.tidy)
     forget = _site(LocalSite.forget)
+    restore = _site(LocalSite.restore)
+
+    async def trashed(self) -> tuple[TrashItem, ...]:
+        """Return the contents of the trash there, newest first; nothing where nobody lived."""
+        if not await self.line.has_lived():
+            return ()
+        return await self.line.call(LocalSite.trashed)
+
+    async def purge(self, now: float) -> None:
+        """Delete what has been in the trash for long enough."""
+        if await self.line.has_lived():
+            await self.line.call(LocalSite.purge, now)
 
     async def _tell(self, run: RunId) -> None:
         """Tell a child that does not know it if a run's attempts end with the engine."""
@@ -428,7 +285,7 @@ class ChildSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         await self._tell(at.attempt.run)
         self.host.begun(
@@ -465,95 +322,3 @@ class ChildSite:
             f"{at.attempt.worker} lives in the site {NAME!r}, where nobody can come in from here",
             hint="Look at its diff, or at its branch.",
         )
-
-
-class ChildSpaces:
-    """The workspaces with git that a child keeps on its mirror."""
-
-    def __init__(self, line: Line, repo: Repo, layout: Layout) -> None:
-        self._line = line
-        self._repo = repo
-        self._layout = layout
-        self._supplying = anyio.Lock()
-
-    async def prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
-        """Bring what the workspace needs, and have it made."""
-        repo, hide = self._repo, at.terms.runtime.branch_prefix
-        await pin(repo, RefNames(at.attempt, hide), filling.commit)
-        async with self._supplying:
-            parcel = await parcel_of(repo, filling.commit, hide=hide)
-            tips = await self._line.call(Far.tips)
-            pack = await pack_of(repo, [filling.commit, *parcel.refs.values()], tips)
-            await self._line.call(Far.supply, parcel, pack)
-        made = await self._line.call(GitSpaces.prepare, at, filling)
-        return replace(made, address=replace(made.address, site=NAME))
-
-    async def resume(self, at: Workplace) -> FilledSpace:
-        """Make a workspace that is there ready for another attempt."""
-        made = await self._line.call(GitSpaces.resume, at)
-        return replace(made, address=replace(made.address, site=NAME))
-
-    async def look(self, at: Workplace, wanted: Collecting, objects: Path) -> Snapshot | None:
-        """Take the tree as it is now, and bring what is new of it into a folder."""
-        taken, pack = await self._line.call(Far.look, at, wanted, await self._base(at))
-        if taken is not None:
-            await anyio.to_thread.run_sync(private_folder, objects)
-            await unpack(self._repo, pack, where=Where(objects=str(objects)))
-        return taken
-
-    async def _base(self, at: Workplace) -> str:
-        made = replace(at.address.attempt, role=AGENT)
-        names = RefNames(made, at.terms.runtime.branch_prefix)
-        return (await refs_below(self._repo, names.base))[names.base]
-
-    async def collect(self, at: Workplace, wanted: Collecting) -> Brought:
-        """Have everything collected there, and bring it home."""
-        work, pack = await self._line.call(Far.collect, at, wanted, await self._base(at))
-        change = work.brought.change
-        if not isinstance(change, CollectedChange):
-            return work.brought
-        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
-        try:
-            note = await bring_home(self._repo, names, work.refs, pack)
-        except GitFailed as failed:
-            reason = failed.stderr.strip()
-            refused = CollectRefused(reason=reason, workspace=at.address.path, git_dir="")
-            return replace(work.brought, change=refused)
-        notes = (*change.notes, *([note] if note else []))
-        return replace(work.brought, change=replace(change, notes=notes))
-
-    async def examine(self, at: Workplace, wanted: Collecting) -> tuple[str, ...]:
-        """Return why a workspace has to stay; nothing where all of it is kept here."""
-        reasons = await self._line.call(GitSpaces.examine, at, wanted)
-        far = await self._line.call(Far.kept, at)
-        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
-        near = await refs_below(self._repo, names.pinned)
-        if any(near.get(ref) != oid for ref, oid in far.items()):
-            reasons = (*reasons, "not all of its work has been brought here")
-        return reasons
-
-    async def release(self, at: Workplace, wanted: Collecting) -> bool:
-        """Remove a workspace if every byte of it is proved to be kept here."""
-        if await self.examine(at, wanted):
-            return False
-        return await self._line.call(GitSpaces.release, at, wanted)
-
-    async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
-        """Remove a half-made workspace in which nothing has worked yet."""
-        await self._line.call(GitSpaces.abandon, at, with_branch=with_branch)
-        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
-        space = Workspace(
-            attempt=at.attempt,
-            strategy=Strategy.CLONE,
-            path=str(self._layout.attempt(at.attempt) / "elsewhere"),
-            directory=str(self._layout.attempt(at.attempt)),
-            base=names.base,
-            branch_prefix=names.prefix,
-        )
-        await forget(self._repo, space, with_branch=with_branch)
-
-    async def clear_strays(
-        self, known: Collection[RunId], *, is_dry: bool
-    ) -> tuple[CleanItem, ...]:
-        """Remove provably safe workspaces of runs that are not known."""
-        return await self._line.call(GitSpaces.clear_strays, known, is_dry=is_dry)

@@ -6,15 +6,18 @@ It has no path into the user's repository: all that it knows of it came over the
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
-from engine.git.collection import CollectedChange
+from engine.git.collection import LARGE_FILES, CollectedChange
 from engine.git.names import RefNames
 from engine.git.objects import refs_below
 from engine.git.parcel import Parcel, lay_out, pack_of, take_parcel
@@ -28,9 +31,20 @@ from engine.plan.model import IsolationStrategy
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.sandbox.probe import probe
+from engine.site.artifacts import BOUNDS, artifacts_folder
+from engine.site.crossing import (
+    CrossingEntry,
+    Stretch,
+    arriving_at,
+    begin,
+    listed,
+    read_pieces,
+    settle,
+    write_pieces,
+)
 from engine.site.local import LocalSite
 from engine.site.place import Place
-from engine.site.seam import Brought, Collecting, Terms, Workplace
+from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Terms, Workplace
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.spaces import GitSpaces, spaces_at
@@ -76,6 +90,19 @@ class Work:
 
     brought: Brought
     refs: Mapping[str, str]
+
+
+class Shelf(StrEnum):
+    """The kinds of files that cross beside commits.
+
+    They are what a step keeps for later ones, bundles of repositories inside a workspace, contents
+    of LFS, and files of the user's that git does not know.
+    """
+
+    ARTIFACTS = "artifacts"
+    BUNDLES = "bundles"
+    LARGE = "large"
+    INCLUDES = "includes"
 
 
 class Far:
@@ -136,9 +163,73 @@ class Far:
             raise WorkspaceError("nothing has been brought to this site yet")
         return self._mirror
 
-    async def tips(self) -> tuple[str, ...]:
-        """Return the commits that need not be brought."""
+    async def tips(self, shallow: bytes) -> tuple[str, ...]:
+        """Return the commits that need not be brought with all that lies behind them.
+
+        There are none where the user's history ends elsewhere than it did.
+        """
+        known = self._known.home / "mirror.git/shallow"
+        if await anyio.to_thread.run_sync(_bytes, known) != shallow:
+            return ()
         return tuple(dict.fromkeys((await refs_below(self._repo)).values()))
+
+    # What crosses beside commits.
+
+    def _shelf(self, attempt: AttemptId, shelf: Shelf) -> Path:
+        match shelf:
+            case Shelf.ARTIFACTS:
+                return artifacts_folder(self._layout, attempt)
+            case Shelf.BUNDLES:
+                return self._layout.attempt(attempt)
+            case Shelf.LARGE:
+                return self._layout.common_dir / LARGE_FILES
+            case Shelf.INCLUDES:
+                return self._layout.attempt(attempt) / "includes"
+
+    async def holds(
+        self, attempt: AttemptId, shelf: Shelf, names: tuple[bytes, ...]
+    ) -> tuple[CrossingEntry, ...]:
+        """Return what lies on a shelf; with `names`, only these files of it."""
+        look = partial(listed, self._shelf(attempt, shelf), bounds=BOUNDS, names=names)
+        return await anyio.to_thread.run_sync(look)
+
+    async def give(
+        self, attempt: AttemptId, shelf: Shelf, wanted: tuple[Stretch, ...]
+    ) -> tuple[int, bytes]:
+        """Give pieces of what lies on a shelf, and how many."""
+        root = self._shelf(attempt, shelf)
+        return len(wanted), await anyio.to_thread.run_sync(read_pieces, root, wanted)
+
+    async def expect(
+        self, attempt: AttemptId, shelf: Shelf, entries: tuple[CrossingEntry, ...]
+    ) -> None:
+        """Make place for what is to lie on a shelf."""
+        await anyio.to_thread.run_sync(begin, arriving_at(self._shelf(attempt, shelf)), entries)
+
+    async def take(
+        self, attempt: AttemptId, shelf: Shelf, arriving: tuple[Stretch, ...], data: bytes
+    ) -> None:
+        """Take pieces of what is to lie on a shelf."""
+        draft = arriving_at(self._shelf(attempt, shelf))
+        await anyio.to_thread.run_sync(write_pieces, draft, arriving, data)
+
+    async def keep(
+        self, attempt: AttemptId, shelf: Shelf, entries: tuple[CrossingEntry, ...]
+    ) -> None:
+        """Put what has come to its shelf; putting it there again is harmless."""
+        root = self._shelf(attempt, shelf)
+        if await anyio.Path(arriving_at(root)).exists():
+            await anyio.to_thread.run_sync(settle, arriving_at(root), entries, root)
+
+    async def prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
+        """Make and fill a workspace, with the files of the user's that were brought for it."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        includes = self._shelf(at.attempt, Shelf.INCLUDES)
+        if await anyio.Path(includes).is_dir():
+            filling = replace(filling, brought=str(includes))
+        made = await spaces.prepare(at, filling)
+        await anyio.to_thread.run_sync(remove_tree, includes)
+        return made
 
     async def supply(self, parcel: Parcel, pack: bytes) -> None:
         """Take what the next workspace needs of the user's repository."""
@@ -217,6 +308,13 @@ class Far:
             await self._host.aclose(detach=detach, stay=stay)
 
 
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
 def _part(file: Path, after: int, length: int) -> bytes:
     if not length:
         return b""
@@ -244,13 +342,33 @@ _ACTS: Sequence[Callable[..., Any]] = (
         Far.kept,
         Far.read,
         Far.admit,
+        Far.holds,
+        Far.give,
+        Far.expect,
+        Far.take,
+        Far.keep,
+        Far.prepare,
     ),
     *(Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze, LocalHost.thaw),
     *(LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize, LocalHost.cancel),
-    *(LocalHost.capacity, LocalSite.report, LocalSite.launch, LocalSite.run),
+    *(
+        LocalHost.capacity,
+        LocalSite.check_agents,
+        LocalSite.report,
+        LocalSite.launch,
+        LocalSite.run,
+    ),
     *(LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget, LocalSite.tidy),
     *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
-    *(LocalSite.drop, LocalSite.sow, LocalSite.reap, LocalSite.free_ports, GitSpaces.prepare),
+    *(
+        LocalSite.drop,
+        LocalSite.sow,
+        LocalSite.reap,
+        LocalSite.free_ports,
+        LocalSite.trashed,
+        LocalSite.restore,
+        LocalSite.purge,
+    ),
     *(GitSpaces.resume, GitSpaces.examine, GitSpaces.release, GitSpaces.abandon),
     GitSpaces.clear_strays,
 )

@@ -20,23 +20,30 @@ import anyio.to_thread
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.placing import place
-from engine.agents.registry import adapter_named
+from engine.agents.registry import adapter_named, check_startable
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
 from engine.ids import AGENT, AttemptId, RunId, WorkerId
 from engine.limits import Dimension, Enforcement, Limits
+from engine.messages.questions import TrashItem
 from engine.messages.results import Entrance
 from engine.phases import StopCause
-from engine.plan.model import IsolationStrategy
+from engine.plan.model import (
+    AgentChoice,
+    IsolationStrategy,
+    PermissionMode,
+    Permissions,
+    Runtime,
+)
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.site.place import Place
-from engine.site.seam import CommandEnd, SpaceAddress, Terms, Workplace
+from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplace
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces
-from engine.site.trash import drop_empty
+from engine.site.trash import bring_back, drop_empty, purge, trash_items
 
 TAIL_BYTES = 16 * 1024
 MARK = "PLAIT_MARK"
@@ -90,6 +97,7 @@ class LocalSite:
         self._shelter = shelter
         self._seeds = seeds
         self._layout = place.layout
+        self._repo = place.repo
         self._root = place.workspaces
         self._tethers = tethers
         self._spaces = spaces
@@ -120,6 +128,32 @@ class LocalSite:
         found = await anyio.to_thread.run_sync(self._shelter.report_on, terms.runtime)
         check_required([Dimension(name) for name in terms.runtime.require], rows or found)
 
+    async def check_agents(
+        self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
+    ) -> None:
+        """Refuse agents that cannot be started here."""
+        for choice in agents:
+            if choice.has_vendor:
+                await anyio.to_thread.run_sync(self._check_agent, choice, runtime, folder)
+
+    def _check_agent(self, choice: AgentChoice, runtime: Runtime, folder: str) -> None:
+        """Launch it as far as that goes without a workspace and a process."""
+        environ = self._shelter.environ
+        request = LaunchRequest(
+            choice=choice,
+            prompt="",
+            workspace="/",
+            home="/",
+            folder=folder,
+            permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
+            environment=environ,
+            user_home=user_home(environ),
+            passed=runtime.holes.env,
+            opened=runtime.holes.paths,
+            is_confined=self.can_confine,
+        )
+        check_startable(request)
+
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
         return await self._shelter.report_for(await self._job(at))
@@ -147,7 +181,7 @@ class LocalSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         job = await self._job(at, env)
         if isinstance(program, str):
@@ -155,7 +189,7 @@ class LocalSite:
         else:
             launch = await anyio.to_thread.run_sync(self._launch, job, program)
         await self._start(job, launch)
-        return launch.keeps_stdin
+        return Launched(keeps_stdin=launch.keeps_stdin, notes=launch.settings.lines)
 
     def _launch(self, job: Job, asked: LaunchRequest) -> AgentLaunch:
         home = self._layout.make(self._layout.home(job.attempt.run, job.attempt.worker))
@@ -342,6 +376,18 @@ class LocalSite:
     async def tidy(self, run: RunId) -> None:
         """Remove the empty folders of a run that is over."""
         await anyio.to_thread.run_sync(drop_empty, self._root / run)
+
+    async def trashed(self) -> tuple[TrashItem, ...]:
+        """Return the contents of the trash here, newest first."""
+        return tuple(await anyio.to_thread.run_sync(trash_items, self._layout.trash))
+
+    async def restore(self, name: str) -> str:
+        """Restore what is in the trash to its place; return the paths."""
+        return await bring_back(self._repo, self._layout.trash, name)
+
+    async def purge(self, now: float) -> None:
+        """Delete what has been in the trash for long enough."""
+        await anyio.to_thread.run_sync(purge, self._layout.trash, now)
 
 
 def _git_of(job: Job) -> tuple[tuple[str, str], ...]:

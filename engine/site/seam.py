@@ -5,7 +5,7 @@ worker lives: its workspace, its HOME, its sandbox and its processes. A path of 
 something to its own site alone; everybody else hands it on, or shows it to people.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,9 +19,9 @@ from engine.git.staging import MOST_NEW
 from engine.host.seam import AttemptExit, Host
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement, Limits
-from engine.messages.questions import CleanItem
+from engine.messages.questions import CleanItem, TrashItem
 from engine.messages.results import Entrance
-from engine.plan.model import Runtime, WorkspaceRules
+from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
 from engine.site.artifacts import Artifacts
 
 
@@ -67,11 +67,14 @@ class Filling:
         commit: What it begins from; empty without git.
         givers: The earlier attempts whose artifacts it is given.
         previous: The workspace that it is a copy of, where there is no git to begin from.
+        brought: The folder at the site with the files of the user's that git does not know, where
+            the user's own folder cannot be read there.
     """
 
     commit: str = ""
     givers: tuple[tuple[WorkerId, int], ...] = ()
     previous: SpaceAddress | None = None
+    brought: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +111,14 @@ class Brought:
 
     change: CollectedChange | CollectRefused | None
     artifacts: Artifacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    """An attempt that was started: if its input stays open, and what to write into its log."""
+
+    keeps_stdin: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,9 +175,7 @@ class Spaces(Protocol):
     async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
         """Remove a half-made workspace in which nothing has worked yet."""
 
-    async def clear_strays(
-        self, known: Collection[RunId], *, is_dry: bool
-    ) -> tuple[CleanItem, ...]:
+    async def clear_strays(self, known: Sequence[RunId], *, is_dry: bool) -> tuple[CleanItem, ...]:
         """Remove provably safe workspaces of runs that are not known; return all such, with why."""
 
 
@@ -199,16 +208,24 @@ class Site(Protocol):
             WorkspaceError: It needs something that cannot be carried here.
         """
 
+    async def check_agents(
+        self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
+    ) -> None:
+        """Refuse agents that cannot be started here, as far as that is known beforehand.
+
+        Raises:
+            AgentError: The first one of them, with what to do about it.
+        """
+
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started.
 
-        Returns whether its input stays open. Of a request the site fills in what only it knows:
-        folders, environment, logins.
+        Of a request the site fills in what only it knows: folders, environment, logins.
 
         Raises:
             EngineError: It cannot be launched, and why.
@@ -270,3 +287,16 @@ class Site(Protocol):
 
     async def tidy(self, run: RunId) -> None:
         """Remove the empty folders of a run that is over."""
+
+    async def trashed(self) -> tuple[TrashItem, ...]:
+        """Return the contents of the trash here, newest first."""
+
+    async def restore(self, name: str) -> str:
+        """Restore what is in the trash to its place; return the paths.
+
+        Raises:
+            WorkspaceError: There is none of that name, or something else is in its place now.
+        """
+
+    async def purge(self, now: float) -> None:
+        """Delete what has been in the trash for long enough."""

@@ -1,6 +1,6 @@
 """The workspaces of this disk, with git and without: made, looked at, collected, released."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -73,6 +73,7 @@ class GitSpaces:
                 strategy=Strategy(runtime.isolation),
                 branch_prefix=runtime.branch_prefix,
                 includes=at.terms.workspace.include,
+                brought=filling.brought,
                 is_mounted=self._shelter.mounts,
             ),
         )
@@ -207,9 +208,7 @@ class GitSpaces:
             await discard(self._repo, self._layout, RemovalVerdict(workspace=space))
         await forget(self._repo, space, with_branch=with_branch)
 
-    async def clear_strays(
-        self, known: Collection[RunId], *, is_dry: bool
-    ) -> tuple[CleanItem, ...]:
+    async def clear_strays(self, known: Sequence[RunId], *, is_dry: bool) -> tuple[CleanItem, ...]:
         """Remove workspaces of vanished runs, and registered worktrees without a folder."""
         items = []
         for attempt, path in await anyio.to_thread.run_sync(_strays, self._root, known):
@@ -241,7 +240,7 @@ def _wrapping(words: tuple[str, ...]) -> Wrap:
     return lambda argv: [*words, *argv]
 
 
-def _strays(root: Path, known: Collection[RunId]) -> list[tuple[AttemptId, Path]]:
+def _strays(root: Path, known: Sequence[RunId]) -> list[tuple[AttemptId, Path]]:
     found = []
     for path in sorted(root.glob("*/*/worker_*/attempt_*")):
         run, step, worker, attempt = path.relative_to(root).parts
@@ -356,9 +355,7 @@ class FolderSpaces:
         for folder in (target, _draft(target)):
             await anyio.to_thread.run_sync(remove_tree, folder)
 
-    async def clear_strays(
-        self, known: Collection[RunId], *, is_dry: bool
-    ) -> tuple[CleanItem, ...]:
+    async def clear_strays(self, known: Sequence[RunId], *, is_dry: bool) -> tuple[CleanItem, ...]:
         """Return nothing: what lies in a folder of a vanished run is kept nowhere else."""
         del known, is_dry
         return ()

@@ -1,4 +1,4 @@
-"""Move what may go into the trash, with a label by which it can be brought back."""
+"""Move what may go into the trash, with a label; bring it back, or delete it after a while."""
 
 import os
 import secrets
@@ -6,15 +6,23 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
-from engine.git.removal import RemovalVerdict, remove
+from engine.beneath import remove_tree
+from engine.errors import StoreError, WorkspaceError
+from engine.git.checkout import COPIES, copied, put_back
+from engine.git.removal import RemovalVerdict, Removed, remove, restore
 from engine.git.runner import Repo
-from engine.store.codec import to_json
+from engine.messages.questions import TrashItem
+from engine.store.codec import from_json, to_json
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 
 LABEL = "removed.json"
+KEPT_S = 30 * 24 * 3600.0
+"""How long the trash keeps what was put there."""
+_GOING = ".going-"
 
 
 async def discard(repo: Repo, layout: Layout, verdict: RemovalVerdict) -> None:
@@ -36,3 +44,55 @@ def drop_empty(folder: Path) -> None:
     for path, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):  # something is in it
             Path(path).rmdir()
+
+
+def trash_items(trash: Path) -> list[TrashItem]:
+    """Return the contents of the trash, newest first."""
+    items = []
+    there = trash.iterdir() if trash.is_dir() else ()
+    for folder in (one for one in there if not one.name.startswith(_GOING)):
+        label, copies = folder / LABEL, folder / COPIES
+        if label.is_file():
+            origin, at = from_json(Removed, label.read_text()).workspace.path, label.stat().st_mtime
+            items.append(TrashItem(id=folder.name, origin=origin, at=at))
+        elif copies.is_file():
+            with suppress(WorkspaceError):  # what is unreadable is for whoever opens the folder
+                worktree, paths = copied(folder)
+                origin = f"edits of {', '.join(paths)} in {worktree}"
+                items.append(TrashItem(id=folder.name, origin=origin, at=copies.stat().st_mtime))
+    return sorted(items, key=lambda item: item.at, reverse=True)
+
+
+async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
+    """Restore a workspace to its place, or edits to their files; return the paths.
+
+    Raises:
+        WorkspaceError: There is none of that name, or something else is in its place now.
+    """
+    folder = trash / Path(name).name
+    if await anyio.Path(folder / COPIES).is_file():
+        back = await anyio.to_thread.run_sync(put_back, folder)
+        await anyio.to_thread.run_sync(remove_tree, folder)
+        return ", ".join(back)
+    if repo is None or not await anyio.Path(folder / LABEL).is_file():
+        raise WorkspaceError(
+            f"the trash holds nothing called {name!r}", hint="`plait restore` lists what it holds."
+        )
+    text = await anyio.Path(folder / LABEL).read_text()
+    try:
+        removed = from_json(Removed, text)
+    except StoreError as error:
+        raise WorkspaceError(f"{folder / LABEL} cannot be read: {error}") from error
+    await restore(repo, removed)
+    await anyio.to_thread.run_sync(remove_tree, folder)
+    return removed.workspace.path
+
+
+def purge(trash: Path, now: float) -> None:
+    """Delete what has been in the trash for long enough, and what an earlier purge left."""
+    for item in trash_items(trash):
+        if now - item.at > KEPT_S:
+            # Renamed first: half of it must never look like something that could be restored.
+            (trash / item.id).rename(trash / f"{_GOING}{item.id}")
+    for folder in trash.glob(f"{_GOING}*"):
+        remove_tree(folder)  # the next clean tries again where something stays

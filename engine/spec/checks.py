@@ -34,6 +34,13 @@ _ONLY = {
 }
 
 
+_NEAR_ONLY = (
+    ("isolation_strategy", "directory", "only what git knows is carried there; write worktree"),
+    ("execution_mode", "thread", "functions in threads run in the engine's own process"),
+)
+"""Settings of `runtime` that bind the workers to the engine's own machine."""
+
+
 @dataclass(frozen=True)
 class _Whole:
     """The names that every part of a manifest may refer to.
@@ -137,6 +144,15 @@ def _runtime(whole: _Whole) -> Iterator[Complaint]:
     database = at(whole.runtime, "database")
     if at(database, "url") is not None and text(at(database, "strategy")) != "shared":
         yield Complaint(("runtime", "database", "url"), "means nothing without `strategy: shared`")
+    if text(at(whole.runtime, "sites", "default")) == "child":
+        yield from _elsewhere(whole.runtime)
+
+
+def _elsewhere(runtime: Node | None) -> Iterator[Complaint]:
+    """Yield what another site than this machine's own disk cannot be given."""
+    for key, value, why in _NEAR_ONLY:
+        if text(at(runtime, key)) == value:
+            yield Complaint(("runtime", key), f"cannot be {value} at the site child: {why}")
 
 
 def _agent_named(whole: _Whole, node: Node | None, path: Path) -> Iterator[Complaint]:

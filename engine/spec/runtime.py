@@ -87,6 +87,14 @@ PermissionsSpec = Annotated[
 ]
 
 
+class SitesSpec(Section):
+    """Choose where workers live: their workspaces, their sandboxes and their processes."""
+
+    default: Literal["local", "child"] | None = None
+    """`local`: this machine's own disk. `child`: a process of its own, on a mirror of the
+    repository."""
+
+
 class LandSpec(Section):
     """Choose how a reviewed change reaches the target branch."""
 
@@ -103,6 +111,8 @@ class RuntimeSpec(Section):
     """`worktree`; `clone`; `directory` (an empty folder and `workspace.include`, without git)."""
     execution_mode: Literal["process", "thread"] = "process"
     """Where Python-callable agents run."""
+    sites: SitesSpec = SitesSpec()
+    """Where workers live; by default on this machine's own disk."""
     database: DatabaseSpec = DatabaseSpec()
     """Where the history of runs lies."""
     workspace_root: Text | None = None

@@ -15,6 +15,7 @@ from engine.errors import EngineError
 from engine.host.threads import ThreadHost, was_begun
 from engine.ids import AttemptId
 from engine.limits import Usage
+from engine.messages.logs import LogKind
 from engine.plan.model import AgentChoice, RetryMode
 from engine.plan.prompts import command_environment
 from engine.site.in_thread import is_in_thread
@@ -50,8 +51,10 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         session_workspace=w.session.workspace if mode is not RetryMode.FRESH else "",
         used_before=(w.session.usage if mode is not RetryMode.FRESH else None) or Usage(),
         feedback=w.begun.feedback,
+        passed=state.plan.runtime.holes.env,
+        opened=state.plan.runtime.holes.paths,
         folder=str(tools.project),
-        is_confined=tools.site.can_confine and not is_in_thread(state, w.id),
+        is_confined=tools.sites.of(state.plan).can_confine and not is_in_thread(state, w.id),
         budget_usd=state.limits_of(w.id).budget_usd,
     )
 
@@ -86,7 +89,8 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
     # The last engine died before it started the agent: report an end, so that the rules go on.
-    if adopt and not await tools.site.is_known(attempt):
+    site = tools.sites.of(state.plan)
+    if adopt and not await site.is_known(attempt):
         cause = w.attempt.stop.cause if w.attempt.stop else None
         run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
         return
@@ -98,7 +102,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     logbook.hears = heard(request.choice) if agent is not None else ""
     watch = Watch(
         attempt=attempt,
-        host=tools.site.host,
+        host=site.host,
         parser=parser,
         request=request,
         logbook=logbook,
@@ -125,22 +129,26 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity) -> None:
     if watch is None:
         return
     w = state.workers[activity.effect.worker]
+    site = tools.sites.of(state.plan)
     step = state.plan.step(w.id.step)
     env = command_environment(step, state.planned(w.id), run=state.run)
     try:
         at = workplace(state, w.id)
-        watch.keeps_stdin = await tools.site.launch(at, step.run or watch.request, env)
+        launched = await site.launch(at, step.run or watch.request, env)
     except EngineError:
         watch.logbook.end("", tools.clock.now())
         raise
-    watch.change_kernel_limits = partial(tools.site.change_limits, watch.attempt)
+    watch.keeps_stdin = launched.keeps_stdin
+    for line in launched.notes:
+        watch.logbook.remark(LogKind.NOTE, line, tools.clock.now(), is_once=True)
+    watch.change_kernel_limits = partial(site.change_limits, watch.attempt)
     try:
         ended = await watch.follow(lambda: run.state.workers[w.id])
     finally:
         activity.watch = None
     run.feed(ended)
     activity.done.set()  # it is dead: its work may be collected while its notes are written down
-    await tools.site.forget(watch.attempt)
+    await site.forget(watch.attempt)
     await tools.ledger.share([])
     await watch.close()
 

@@ -17,7 +17,7 @@ from engine.agents.contract import Ending, LaunchRequest, StreamParser
 from engine.agents.registry import adapter_named
 from engine.core.state import RunState, Worker
 from engine.errors import AgentError
-from engine.host.seam import Stream
+from engine.host.seam import Host, Stream
 from engine.ids import AttemptId
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
@@ -54,14 +54,15 @@ async def ask_agent(
     if w.begun.workspace is None:
         raise AgentError(f"{w.id} has no place where an agent could be asked")
     beside = workplace(state, w.id, role=f"ask-{token_hex(4)}")
-    at = replace(beside, address=await tools.site.aside(beside))
+    site = tools.sites.of(state.plan)
+    at = replace(beside, address=await site.aside(beside))
     try:
         return _answer(
             await _asked(tools, state, at, choice=choice, prompt=prompt_of(state, inquiry))
         )
     finally:
         with anyio.CancelScope(shield=True):
-            await tools.site.drop(at.address)
+            await site.drop(at.address)
 
 
 def prompt_of(state: RunState, inquiry: Inquiry) -> str:
@@ -101,6 +102,7 @@ async def _asked(
     tools: Tools, state: RunState, at: Workplace, *, choice: AgentChoice, prompt: str
 ) -> str:
     worker = at.attempt.worker
+    site = tools.sites.of(state.plan)
     request = LaunchRequest(
         choice=choice,
         prompt=prompt,
@@ -109,26 +111,29 @@ async def _asked(
         worker=str(worker),
         attempt=at.attempt.number,
         permissions=state.planned(worker).permissions,
+        passed=at.terms.runtime.holes.env,
+        opened=at.terms.runtime.holes.paths,
         folder=str(tools.project),
-        is_confined=tools.site.can_confine,
+        is_confined=site.can_confine,
         budget_usd=at.limits.budget_usd,
     )
     await tools.logins.keep_fresh(choice)
     parser = await anyio.to_thread.run_sync(adapter_named(choice.adapter).parser, request)
     try:
-        keeps_stdin = await tools.site.launch(at, request, {})
-        return await _Listening(tools, at.attempt, parser, keeps_stdin=keeps_stdin).to_end()
+        launched = await site.launch(at, request, {})
+        keeps_stdin = launched.keeps_stdin
+        return await _Listening(site.host, at.attempt, parser, keeps_stdin=keeps_stdin).to_end()
     finally:
-        await tools.site.end(at.attempt)
+        await site.end(at.attempt)
 
 
 class _Listening:
     """One question being answered; nobody is there to be asked back, so permissions are denied."""
 
     def __init__(
-        self, tools: Tools, attempt: AttemptId, parser: StreamParser, *, keeps_stdin: bool
+        self, host: Host, attempt: AttemptId, parser: StreamParser, *, keeps_stdin: bool
     ) -> None:
-        self._host = tools.site.host
+        self._host = host
         self._attempt = attempt
         self._parser = parser
         self._keeps_stdin = keeps_stdin

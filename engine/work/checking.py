@@ -75,7 +75,8 @@ class Checking:
         at = workplace(
             self._run.state, effect.worker, number=effect.attempt, role=role, address=address
         )
-        return await self._proved(at.attempt, partial(self._tools.site.run, at, command))
+        site = self._tools.sites.of(self._run.state.plan)
+        return await self._proved(at.attempt, partial(site.run, at, command))
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator["CleanChecking"]:
@@ -93,15 +94,15 @@ class Checking:
             setup = self._run.state.plan.workspace.setup
             yield CleanChecking(self, setup=setup, folders=folders, holder=holder, name=name)
         finally:
-            self._tools.near.ports.release(holder)
+            self._tools.sites.near.ports.release(holder)
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_clear, rooms)
 
     async def _evict(self, rooms: Path) -> None:
         """End the commands that still run on a tree that is to be filled anew."""
         for tenant in await anyio.to_thread.run_sync(_tenants, rooms):
-            if await self._tools.near.is_known(tenant):  # which takes it over
-                await self._tools.near.end(tenant)
+            if await self._tools.sites.near.is_known(tenant):  # which takes it over
+                await self._tools.sites.near.end(tenant)
         await anyio.to_thread.run_sync(_clear, rooms)
 
     async def run_alone(self, role: str, command: str, where: "_Alone") -> CommandEnd:
@@ -113,13 +114,15 @@ class Checking:
             terms=terms_of(state.plan),
             limits=state.limits_of(effect.worker),
             git=where.git,
-            env=self._tools.near.ports.lease(where.holder, state.plan.workspace.ports),
+            env=self._tools.sites.near.ports.lease(where.holder, state.plan.workspace.ports),
             folders=where.folders,
         )
         # Noted before the start: after a crash the next engine ends it first.
         note = partial(_note_tenant, self._tools.layout, where.folders, job.attempt)
         await anyio.to_thread.run_sync(note)
-        return await self._proved(job.attempt, partial(self._tools.near.run_job, job, command))
+        return await self._proved(
+            job.attempt, partial(self._tools.sites.near.run_job, job, command)
+        )
 
     async def _proved(
         self, attempt: AttemptId, act: Callable[[], Awaitable[CommandEnd]]

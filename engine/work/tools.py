@@ -13,8 +13,7 @@ from engine.clock import Clock
 from engine.git.runner import Repo
 from engine.messages.results import Trouble
 from engine.proof.tampering import Proof
-from engine.site.local import LocalSite
-from engine.site.seam import Site
+from engine.site.sites import Sites
 from engine.store.layout import Layout
 from engine.store.store import Store
 from engine.work.ledger import Ledger
@@ -28,13 +27,11 @@ class Tools:
     """The rooms a run works with.
 
     Attributes:
-        site: Where the workers live.
-        near: This machine, where exact trees are proved before they land.
+        sites: Where the workers live; exact trees are proved near before they land.
         landing: Lets one landing at a time touch the repository.
     """
 
-    site: Site
-    near: LocalSite
+    sites: Sites
     workshops: Workshops
     layout: Layout
     store: Store

@@ -39,8 +39,9 @@ from engine.review.names import short
 from engine.review.questions import beneath
 from engine.review.target import target_of
 from engine.site.place import Place
-from engine.site.seam import Collecting, Filling, Site
+from engine.site.seam import Collecting, Filling
 from engine.site.seeds import Seeds
+from engine.site.sites import Sites
 from engine.store.layout import Layout
 from engine.work.folders import FolderWorkshop
 from engine.work.workplace import address_of, new_workplace, terms_of, workplace
@@ -63,11 +64,13 @@ class _Start:
 class GitWorkshop:
     """Changes of one repository's files, wherever they are made."""
 
-    def __init__(self, repo: Repo, *, place: Place, site: Site, clock: Clock, seeds: Seeds) -> None:
+    def __init__(
+        self, repo: Repo, *, place: Place, sites: Sites, clock: Clock, seeds: Seeds
+    ) -> None:
         self._repo = repo
         self._root = place.workspaces
         self._layout: Layout = place.layout
-        self._site = site
+        self._sites = sites
         self._clock = clock
         self._merger = Merger(repo)
         self._comparisons = Comparisons(repo, self.snapshot)
@@ -105,9 +108,9 @@ class GitWorkshop:
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """Have a worktree made and filled from its base; `resume` reuses the last one."""
         w = state.workers[effect.worker]
-        spaces = self._site.spaces(terms_of(state.plan))
+        spaces = self._sites.of(state.plan).spaces(terms_of(state.plan))
         address = address_of(state, w)
-        if effect.mode is RetryMode.RESUME and await self._site.is_there(address):
+        if effect.mode is RetryMode.RESUME and await self._sites.of(state.plan).is_there(address):
             at = workplace(state, w.id, number=effect.attempt)
             found = await spaces.resume(at)
             return Made(address=found.address, branch=short(found.branch), base=w.begun.base)
@@ -196,7 +199,7 @@ class GitWorkshop:
 
     async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
         """Take a running worker's tree as it is now."""
-        spaces = self._site.spaces(terms_of(state.plan))
+        spaces = self._sites.of(state.plan).spaces(terms_of(state.plan))
         wanted = self._wanted(state, state.workers[worker])
         return await spaces.look(workplace(state, worker), wanted, objects)
 
@@ -213,7 +216,7 @@ class GitWorkshop:
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """Have everything that the attempt left brought onto its refs, and measure it."""
         w = state.workers[effect.worker]
-        spaces = self._site.spaces(terms_of(state.plan))
+        spaces = self._sites.of(state.plan).spaces(terms_of(state.plan))
         brought = await spaces.collect(workplace(state, w.id), self._wanted(state, w))
         found = brought.change
         if isinstance(found, CollectRefused):
@@ -243,24 +246,24 @@ class GitWorkshop:
         """Remove a half-made worktree."""
         at = new_workplace(state, effect.worker, effect.attempt)
         is_unknown = state.workers[effect.worker].begun.branch is None
-        await self._site.spaces(at.terms).abandon(at, with_branch=is_unknown)
+        await self._sites.of(state.plan).spaces(at.terms).abandon(at, with_branch=is_unknown)
 
     async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
         w = state.workers[effect.worker]
         at = workplace(state, w.id)
-        if not await self._site.is_there(at.address):
+        if not await self._sites.of(state.plan).is_there(at.address):
             return
-        if await self._site.spaces(at.terms).release(at, self._wanted(state, w)):
+        if await self._sites.of(state.plan).spaces(at.terms).release(at, self._wanted(state, w)):
             await self._comparisons.forget(self._pictures(state, effect.worker))
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Return why a worktree has to stay; nothing if it may go."""
         w = state.workers[effect.worker]
         at = workplace(state, w.id)
-        if not await self._site.is_there(at.address):
+        if not await self._sites.of(state.plan).is_there(at.address):
             return ()
-        return await self._site.spaces(at.terms).examine(at, self._wanted(state, w))
+        return await self._sites.of(state.plan).spaces(at.terms).examine(at, self._wanted(state, w))
 
     async def drop_branch(
         self, state: RunState, w: Worker, *, going: Container[str] | None = None
@@ -296,10 +299,10 @@ def _left_over(w: Worker) -> str:
 class Workshops:
     """The workshops of one engine."""
 
-    def __init__(self, place: Place, *, site: Site, clock: Clock, seeds: Seeds) -> None:
-        self._folders = FolderWorkshop(site)
+    def __init__(self, place: Place, *, sites: Sites, clock: Clock, seeds: Seeds) -> None:
+        self._folders = FolderWorkshop(sites.near)
         self._git = (
-            GitWorkshop(place.repo, place=place, site=site, clock=clock, seeds=seeds)
+            GitWorkshop(place.repo, place=place, sites=sites, clock=clock, seeds=seeds)
             if place.repo is not None
             else None
         )

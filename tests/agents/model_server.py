@@ -306,6 +306,11 @@ def openai_events(turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
         name, given = _shell_call(body, turn.runs)
         call = {"call_id": f"call_{id(turn)}", "name": name, "arguments": json.dumps(given)}
         items.append({"type": "function_call", "id": "f1", **call})
+    if turn.uses:
+        space, _, name = turn.uses[0].rpartition(".")
+        call = {"call_id": f"call_{id(turn)}", "name": name, "namespace": space}
+        call["arguments"] = json.dumps(turn.uses[1])
+        items.append({"type": "function_call", "id": "f1", **call})
     response: dict[str, Any] = {"id": "resp_fake", "object": "response", "output": []}
     usage = {"input_tokens": 1000, "output_tokens": 50, "total_tokens": 1050}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": response}]

@@ -8,10 +8,16 @@ from tests.support.shells import Shell
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def site() -> str:
+    """The site where workers live; a story is told at another by a parameter of that name."""
+    return "local"
+
+
+@pytest.fixture
+def shell(tmp_path: Path, site: str) -> Shell:
     folder = tmp_path / "project"
     folder.mkdir()
-    return Shell(folder, tmp_path / "state")
+    return Shell(folder, tmp_path / "state", env={"PLAIT_SITE": site})
 
 
 @pytest.fixture

@@ -236,3 +236,14 @@ def test_a_mechanism_that_is_required_and_missing_exits_4(shell: Shell):
     done = run(shell, "good")
     assert done.code == 4
     assert "files" in done.err
+
+
+def test_an_agent_that_is_not_installed_begins_no_run(shell: Shell):
+    absent = "agents: {mine: {adapter: opencode, options: {program: no-such-program}}}\n"
+    step = "pipelines: [{name: p, steps: [{name: s, agent: mine, prompt: Fix it.}]}]\n"
+    (shell.folder / "plait.yaml").write_text(absent + step)
+    done = shell.plait("run", "plait.yaml", "--headless")
+    assert done.code == 1
+    assert "the agent 'mine' is not installed: there is no program no-such-program" in done.err
+    assert "npm install -g opencode-ai" in done.err
+    assert shell.plait("runs", "--json").json() == []

@@ -29,6 +29,9 @@ pipelines:
 """
 
 
+pytestmark = pytest.mark.parametrize("site", ["local", "child"])
+
+
 @pytest.fixture(autouse=True)
 def plan(repository: Shell):
     (repository.folder / "plait.yaml").write_text(PLAN)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from anyio import to_thread
 
 from engine.keeper import proc
 from tests.support.engine_runs import Place, scripted
+from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
 
@@ -50,10 +51,12 @@ def plan(place: Place) -> dict[str, Any]:
             "agent": scripted(began, lines, ended, {"write": {"path": "out", "text": "{index}"}}),
             "concurrency": 2,
             "artifacts": ["out"],
+            "merge": "none",
         },
         {
             "name": "flaky",
             "agent": scripted(began, {"sleep": 0.05}, ended),
+            "merge": "none",
         },
         {"name": "broken", "agent": scripted(began, {"sleep": 0.05}, {"fail": "no"})},
         {"name": "after", "dependencies": ["lines", "flaky"], "run": after},
@@ -65,9 +68,23 @@ def plan(place: Place) -> dict[str, Any]:
     )
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+class ChildPlace(Place):
+    """A repository whose workers live in a child process of the engine."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        RepositoryBuilder.small(tmp_path / "project")
+        super().__init__(tmp_path)
+
+    def manifest(self, *steps: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        return super().manifest(
+            *steps, isolation_strategy="worktree", sites={"default": "child"}, **more
+        )
+
+
+@pytest.fixture(params=[Place, ChildPlace])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    made: Place = request.param(tmp_path)
+    return made
 
 
 @pytest.fixture
@@ -161,8 +178,10 @@ def judge(place: Place, report: dict[str, Any], *, is_detached: bool) -> None:
 
 def said(place: Place, run: str, worker: str, attempt: int) -> int:
     """How many different lines the recording of an attempt holds, each of them once."""
+    folder = f"plait/runs/{run}/{worker}/attempt_{attempt}/recording"
     state = Path(place.environment["PLAIT_STATE_HOME"])
-    (path,) = state.glob(f"folders/*/plait/runs/{run}/{worker}/attempt_{attempt}/recording")
+    git = place.project / ".git"
+    (path,) = git.glob(folder) if git.exists() else state.glob(f"folders/*/{folder}")
     block = path.read_bytes()
     counts = [block.count(b'"say", "text": "line %d"' % n) for n in range(1, LINES + 1)]
     assert set(counts) <= {1}
@@ -186,6 +205,17 @@ def kill_from_above(place: Place) -> None:
         while any(_named(pid, name) for pid in place.living()):
             strike(place, name)
     kill_all(place)
+
+
+def strike_child(place: Place) -> int:
+    """Kill the process in which the workers live; return how many there were."""
+    struck = 0
+    for pid in place.living():
+        with suppress(OSError):
+            if b"engine.site.far" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+                struck += 1
+    return struck
 
 
 def _named(pid: int, name: str) -> bool:
@@ -233,6 +263,25 @@ async def test_a_keeper_killed_at_any_moment_costs_an_attempt_and_nothing_else(
         await to_thread.run_sync(strike, place, KEEPER, dice)
     report = await to_thread.run_sync(report_of, engine)
     await to_thread.run_sync(partial(judge, place, report, is_detached=False))
+    await no_survivors(place)
+
+
+@pytest.mark.parametrize("place", [ChildPlace], indirect=True)
+@pytest.mark.parametrize("way", ["tethered", "detached"])
+@pytest.mark.parametrize("seed", range(ROUNDS))
+async def test_a_child_killed_at_any_moment_is_followed_by_another(
+    place: Place, engines: Engines, way: str, seed: int
+):
+    dice = random.Random(f"child{way}{seed}")
+    engine = await to_thread.run_sync(engines.start, way)
+    struck = 0
+    for _ in range(dice.randint(1, 3)):
+        await anyio.sleep(dice.uniform(0, 0.8))
+        struck += await to_thread.run_sync(strike_child, place)
+    assert struck
+    report = await to_thread.run_sync(report_of, engine)
+    judged = partial(judge, place, report, is_detached=way == "detached")
+    await to_thread.run_sync(judged)
     await no_survivors(place)
 
 

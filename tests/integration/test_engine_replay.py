@@ -1,19 +1,20 @@
 """A run played again: what stood and what was written at each moment, and nothing of it changed."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio.to_thread
 import pytest
 
-from engine.api import export_run, exported_file, open_exported, open_replay
+from engine.api import export_run, exported_file, look, open_exported, open_replay, reach
 from engine.core.state import RunState
-from engine.errors import EngineError, NoSuchRun, StoreError
+from engine.errors import EngineBug, EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
 from engine.messages.commands import Refused, StopRun
 from engine.messages.merging import ReadConflicts
-from engine.messages.questions import ReadEngine, ReadLog
+from engine.messages.questions import ListRuns, ReadEngine, ReadLog, ReadRun
 from engine.phases import Phase
 from engine.run.journal import Journal
 from tests.support.shells import Shell
@@ -33,6 +34,13 @@ agents:
 pipelines:
   - name: talk
     steps: [{name: talk, agent: talker, prompt: "talk", merge: none}]
+"""
+
+LOOKS = """
+import sys
+from tui.cli import main
+main(["status", "-C", sys.argv[1]])
+print([name for name in sys.modules if name in {"engine.api.engine", "engine.run.live_run"}])
 """
 
 
@@ -165,3 +173,24 @@ async def test_an_export_replays_the_journal_as_often_for_many_workers_as_for_on
     run, files = await export_run(folder)
     assert len([name for name in files if name.startswith("logs/")]) == workers
     assert replays == [run]
+
+
+async def test_journals_alone_tell_how_runs_stand_as_an_engine_does(played: Path):
+    async with look(played) as (past, has_lived):
+        assert not has_lived
+        runs, view = await past.ask(ListRuns()), await past.ask(ReadRun())
+        assert await past.ask(ReadRun(view.run)) == view
+        with pytest.raises(NoSuchRun):
+            await past.ask(ReadRun("none"))
+        with pytest.raises(EngineBug):
+            await past.ask(ReadEngine())
+    async with reach(played) as (port, _):
+        assert (await port.ask(ListRuns()), await port.ask(ReadRun())) == (runs, view)
+
+
+async def test_looking_opens_nothing(played: Path):
+    """An engine is neither loaded nor opened to say how a run stands."""
+    told = await anyio.run_process([sys.executable, "-c", LOOKS, str(played)])
+    lines = told.stdout.decode().splitlines()
+    assert "(talk): success" in lines[0]
+    assert lines[-1] == "[]"

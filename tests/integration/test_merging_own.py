@@ -15,8 +15,7 @@ from engine.git.unfinished import remove_dead_locks
 from engine.messages import commands as c
 from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
 from engine.review.own import OwnMerge
-from engine.work import cleaning
-from engine.work.cleaning import KEPT_S, bring_back, trash_items
+from engine.site.trash import KEPT_S, bring_back, purge, trash_items
 from tests.support.merging_runs import SOURCE, changed
 from tests.support.repositories import RepositoryBuilder
 
@@ -149,7 +148,7 @@ def test_copies_are_kept_for_so_long_and_halves_of_a_purge_are_never_offered(
     (trash / ".going-half").mkdir()
     (kept,) = trash_items(trash)
     for now, left in ((kept.at + KEPT_S - 9, [kept]), (kept.at + KEPT_S + 9, [])):
-        cleaning._purge(trash, now)
+        purge(trash, now)
         assert trash_items(trash) == left
         assert len(list(trash.iterdir())) == len(left)
 

@@ -301,9 +301,6 @@ async def test_what_cannot_be_carried_is_refused_by_name(far: Scene) -> None:
     at = far.at(isolation=IsolationStrategy.DIRECTORY)
     with pytest.raises(WorkspaceError, match="plain folders"):
         await far.site.admit(at.terms)
-    rules = replace(at.terms.workspace, include=("x",))
-    with pytest.raises(WorkspaceError, match=r"workspace\.include"):
-        await far.site.admit(replace(far.at().terms, workspace=rules))
     far.built.commit({".gitmodules": ""}, "modules")
     with pytest.raises(WorkspaceError, match="submodules"):
         await far.spaces.prepare(far.at(), Filling(commit=far.built.head))

@@ -19,8 +19,9 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Limits
 from engine.plan.model import Holes, IsolationStrategy, Runtime, WorkspaceRules
 from engine.sandbox.probe import probe
-from engine.site.child import ChildSite, Line
+from engine.site.child import ChildSite
 from engine.site.far import Opening
+from engine.site.line import Line
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
 from engine.site.seam import Collecting, Filling, Site, SpaceAddress, Spaces, Terms, Workplace
@@ -92,16 +93,18 @@ class Scene:
         role: str = "agent",
         isolation: IsolationStrategy = IsolationStrategy.WORKTREE,
         setup: str | None = None,
+        include: tuple[str, ...] = (),
         address: SpaceAddress | None = None,
+        worker: WorkerId = WORKER,
     ) -> Workplace:
         """A workplace whose workspace is still to be made, unless it is given."""
-        attempt = AttemptId(RUN, WORKER, number, role)
+        attempt = AttemptId(RUN, worker, number, role)
         return Workplace(
             attempt=attempt,
-            address=address or SpaceAddress(attempt=AttemptId(RUN, WORKER, number)),
+            address=address or SpaceAddress(attempt=AttemptId(RUN, worker, number)),
             terms=Terms(
                 runtime=Runtime(isolation=isolation, base=self.base, holes=Holes()),
-                workspace=WorkspaceRules(setup=setup),
+                workspace=WorkspaceRules(setup=setup, include=include),
             ),
             limits=Limits(time_seconds=60),
         )
@@ -111,11 +114,22 @@ class Scene:
         """The workspaces with git."""
         return self.site.spaces(self.at().terms)
 
-    async def prepared(self, at: Workplace | None = None) -> Workplace:
+    async def prepared(
+        self, at: Workplace | None = None, *, givers: tuple[tuple[WorkerId, int], ...] = ()
+    ) -> Workplace:
         """A workplace whose workspace is made from the base."""
         at = at or self.at()
-        made = await self.spaces.prepare(at, Filling(commit=self.base))
+        made = await self.spaces.prepare(at, Filling(commit=self.base, givers=givers))
         return replace(at, address=made.address)
+
+    async def said(self, command: str, at: Workplace | None = None) -> str:
+        """All that a command writes that runs as the attempt itself."""
+        at = at or await self.prepared()
+        await self.site.launch(at, command, {})
+        out, end = await self.to_end(at.attempt)
+        assert end.exit_code == 0, (end, out)
+        await self.site.forget(at.attempt)
+        return out.decode()
 
     async def worked(self, command: str, at: Workplace | None = None) -> Workplace:
         """A workplace in which a command has run to its end as the attempt itself."""
@@ -182,14 +196,21 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(kind: str, tmp_path: Path) -> AsyncIterator[Scene]:
+async def scene(kind: str, tmp_path: Path, *, depth: int | None = None) -> AsyncIterator[Scene]:
     """A scene with a site: `local`, `child`, or a child of some kind.
 
     A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
-    the agents of a `loose` one outlive it.
+    the agents of a `loose` one outlive it. With a `depth`, the repository is a shallow clone of one
+    with three commits.
     """
-    built = RepositoryBuilder(tmp_path / "project")
+    built = RepositoryBuilder(tmp_path / ("project" if depth is None else "origin"))
     base = built.commit({"code": "one\ntwo\n", "old": "x\n", ".gitignore": "cache\n"}, "start")
+    if depth is not None:
+        built.commit({"second": "2\n"}, "second")
+        base = built.commit({"third": "3\n"}, "third")
+        origin = built.path.as_uri()
+        built = RepositoryBuilder(tmp_path / "project", init=False)
+        built.git("clone", "-q", f"--depth={depth}", origin, ".")
     home = tmp_path / "state"
     (home / "far").mkdir(parents=True)
     env = {**os.environ, "HOME": str(built.home), "PLAIT_STATE_HOME": str(home)}

@@ -140,6 +140,7 @@ def _agent_lines(agent: Any, today: LoginUse | None) -> list[str]:
         initial_indent=_MARGIN,
         subsequent_indent=_MARGIN,
     )
+    lines += (f"{_MARGIN}{clean(line)}" for line in agent.settings.lines)
     if today is not None and today.attempts:
         lines.append(f"{_MARGIN}today: {used(today)}")
     return lines

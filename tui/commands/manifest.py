@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from engine.api import Plan, describe, machine_rows, plan_from, plans_in
+from engine.api import Plan, check_sites, describe, machine_rows, plan_from, plans_in
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 from tui.words.figures import some
@@ -28,6 +28,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.command == "validate":
             plans = plans_in(path)
+            anyio.run(check_sites, path.resolve().parent, plans)
         else:
             plans = (plan_from(path, folder=Path.cwd(), pipeline=args.pipeline),)
     except (SpecError, PlanError) as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from engine.api import RunSummary, reach, view_json
+from engine.api import RunSummary, look, reach, view_json
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
@@ -28,11 +28,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _status(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, has_lived):
+    async with look(args.repo) as (port, has_lived):
         if not args.run_id and not await port.ask(ListRuns()):
             say("no run has been started here; `plait run` starts one")
             return EXIT_OK
         view = await port.ask(ReadRun(args.run_id))
+    if not has_lived and any(worker.is_live for worker in view.workers):
+        async with reach(args.repo) as (port, has_lived):  # one may just be starting, or leaving
+            view = await port.ask(ReadRun(view.run))
     put_json(view_json(view)) if args.json else put(status_text(view))
     if not has_lived and any(worker.is_live for worker in view.workers):
         say(f"no engine works on it: `plait resume {view.run}` or a console goes on")
@@ -122,7 +125,7 @@ def first_line(text: str) -> str:
 
 
 async def _runs(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, _):
+    async with look(args.repo) as (port, _):
         history = await port.ask(ListRuns())
     if args.json:
         put_json([_summary_json(summary) for summary in history])

@@ -11,11 +11,10 @@ from tui.ink import (
     MUTED,
     TEXT,
     Ink,
-    Page,
     Role,
     Row,
     Span,
-    Zone,
+    clickable,
     cut_row,
     fit,
     grounded,
@@ -49,7 +48,7 @@ class Hint(NamedTuple):
 
 def tabs_bar(
     keys: Mapping[str, str], current: str, cells: int, *, ending: Row = (), count: Row = ()
-) -> Page:
+) -> Row:
     """Row 0: the name, the screens with their keys, the inbox count, and what it ends with."""
     is_tiny = cells < _TINY
     ending = () if is_tiny else ending
@@ -58,28 +57,24 @@ def tabs_bar(
     tabs = [(screen, title, keys.get(idea, "")) for screen, title, idea in shown]
     titled = {current}
     for screen in _TITLED_FIRST:
-        row, _ = _tabs(tabs, current, titled | {screen}, count)
+        row = _tabs(tabs, current, titled | {screen}, count)
         if row_width(row) > room:
             break
         titled.add(screen)
-    row, zones = _tabs(tabs, current, titled, count)
+    row = _tabs(tabs, current, titled, count)
     drawn = spread(grounded(row, Role.PANEL), grounded(ending, Role.PANEL), cells)
-    return Page((grounded(drawn, Role.PANEL),), tuple(zones))
+    return grounded(drawn, Role.PANEL)
 
 
 def _tabs(
     tabs: Sequence[tuple[str, str, str]], current: str, titled: Collection[str], count: Row
-) -> tuple[list[Span], list[Zone]]:
+) -> list[Span]:
     """The name and the screens; those that are not `titled` stand there with their key alone."""
     row: list[Span] = [Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))]
-    zones: list[Zone] = []
     for screen, title, key in tabs:
-        start = row_width(row)
-        row += _tab(key, title if screen in titled else "", is_current=screen == current)
-        if screen == "inbox":
-            row += count
-        zones.append(Zone(start, 0, row_width(row) - start, 1, f"go:{screen}"))
-    return row, zones
+        tab = _tab(key, title if screen in titled else "", is_current=screen == current)
+        row += clickable((*tab, *(count if screen == "inbox" else ())), f"go:{screen}")
+    return row
 
 
 def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
@@ -93,21 +88,17 @@ def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
     return [Span(f" {key} {title} " if title else f" {key} ", MUTED)]
 
 
-def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Page:
+def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Row:
     """The last row: keys of the focused thing; what does not fit falls off at the right."""
-    ending = (Span(help_key, KEY), Span(" keys ", MUTED))
+    ending = clickable((Span(help_key, KEY), Span(" keys ", MUTED)), "do:help")
     room = cells - row_width(ending) - 2
     row: list[Span] = [Span(" ")]
-    zones: list[Zone] = []
     for hint in hints:
-        start = row_width(row)
-        piece = (Span(hint.key, KEY), Span(f" {hint.label}", MUTED), Span("  "))
-        if start + row_width(piece) > room + 1:
+        piece = (Span(hint.key, KEY), Span(f" {hint.label}", MUTED))
+        if row_width((*row, *piece)) + 1 > room:
             break
-        row += piece
-        zones.append(Zone(start, 0, row_width(piece) - 2, 1, f"do:{hint.idea}"))
-    zones.append(Zone(cells - row_width(ending), 0, row_width(ending), 1, "do:help"))
-    return Page((grounded(spread(row, ending, cells), Role.SURFACE),), tuple(zones))
+        row += [*clickable(piece, f"do:{hint.idea}"), Span("  ")]
+    return grounded(spread(row, ending, cells), Role.SURFACE)
 
 
 def message(row: Row, cells: int) -> Row:

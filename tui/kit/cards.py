@@ -5,18 +5,7 @@ from collections.abc import Callable
 from engine.limits import Dimension
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase, StopCause
-from tui.ink import (
-    BOLD,
-    KEY,
-    MUTED,
-    TEXT,
-    Ink,
-    Role,
-    Row,
-    Span,
-    row_width,
-    words,
-)
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, row_width, words
 from tui.kit.bars import Hint
 from tui.kit.frames import framed
 from tui.kit.meters import meter
@@ -49,7 +38,7 @@ def card(
     cells, height = size
     inner = cells - 4
     reason, evidence = _content(worker, step, inner, height - 6)
-    keys = _key_row(hints_of(worker, step, scene), inner, is_focused=is_focused)
+    keys = _key_row(hints_of(worker, step, scene), inner, worker.worker, is_focused=is_focused)
     room = height - 6
     evidence = [*evidence[:room], *[()] * (room - len(evidence))]
     rows = [reason, (), *evidence, (), keys]
@@ -188,12 +177,13 @@ def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
             return [("diff", "diff"), ("yes", "approve"), ("land", "land")]
 
 
-def _key_row(hints: list[Hint], cells: int, *, is_focused: bool) -> Row:
+def _key_row(hints: list[Hint], cells: int, worker: str, *, is_focused: bool) -> Row:
     """The keys, in `text` on the focused card, muted on others; what does not fit is left out."""
     row: list[Span] = []
     for hint in hints:
         lead = [Span("  ")] if row else []
-        piece = [*lead, Span(hint.key, KEY), Span(f" {hint.label}", TEXT if is_focused else MUTED)]
+        named = (Span(hint.key, KEY), Span(f" {hint.label}", TEXT if is_focused else MUTED))
+        piece = [*lead, *clickable(named, f"{hint.idea}:{worker}")]
         if row_width([*row, *piece]) <= cells:
             row += piece
     return tuple(row)

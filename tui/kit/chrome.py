@@ -1,20 +1,7 @@
 """Draw what the bars say of a run: the top bar's end, the run line with its beads, the banner."""
 
 from engine.messages.results import RunView
-from tui.ink import (
-    BOLD,
-    TEXT,
-    Ink,
-    Page,
-    Role,
-    Row,
-    Span,
-    fit,
-    grounded,
-    row_width,
-    spread,
-    words,
-)
+from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, spread, words
 from tui.kit.bars import tabs_bar
 from tui.words.cutting import cut_path
 from tui.words.figures import cost_of, lasting, memory
@@ -28,13 +15,13 @@ _BAR = 36
 _THIRD = 1 / 3
 
 
-def top_bar(scene: Scene, current: str, cells: int) -> Page:
+def top_bar(scene: Scene, current: str, cells: int) -> Row:
     """Row 0: the screens with their keys, the inbox count, the run and its age."""
     if scene.is_alone:
         place = cut_path(scene.view.repository, cells // 2)
         name = Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))
         title = Span(f" your {scene.run.name if scene.run else ''} ", Ink(Role.TEXT, bold=True))
-        return Page((grounded(spread((name, title), words(place, " "), cells), Role.PANEL),))
+        return grounded(spread((name, title), words(place, " "), cells), Role.PANEL)
     ending = _run_name(scene, has_repository=cells >= _WIDER)
     return tabs_bar(scene.keys, current, cells, ending=ending, count=_inbox_count(scene))
 

@@ -1,6 +1,7 @@
-"""Paint rows of ink in a widget, and repaint only the cells that changed."""
+"""Paint rows of ink in a widget, repaint only the cells that changed, let their text be copied."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol, cast
 
 from rich.segment import Segment
@@ -9,11 +10,12 @@ from textual.color import Color
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.ink import Ink, Page, Row, Zone, row_width, text_of
+from tui.ink import Ink, Row, Span, row_width, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.palette import Palette
 
@@ -26,14 +28,21 @@ class Painter(Protocol):
 
 
 class Inked(Widget):
-    """Rows of text and inks; never markup."""
+    """Rows of text and inks; never markup.
+
+    What was selected stays what it was when it was selected, while the rows go on changing.
+    """
 
     ALLOW_SELECT = False
     rows: tuple[Row, ...] = ()
-    zones: tuple[Zone, ...] = ()
+    does = ""
+    """What a click means where the ink under it means nothing."""
+    lead = 0
+    """So many columns stand before the text: they are neither selected nor copied."""
+    _chosen: Mapping[int, str] = MappingProxyType({})
 
     class Clicked(Message):
-        """A zone was clicked; `times` is 2 for a double click."""
+        """Something was clicked that means something; `times` is 2 for a double click."""
 
         def __init__(self, target: str, times: int) -> None:
             super().__init__()
@@ -54,10 +63,9 @@ class Inked(Widget):
         """Return what a reader without colours sees."""
         return text_of(self.rows)
 
-    def show(self, page: Page | Sequence[Row]) -> None:
+    def show(self, rows: Sequence[Row]) -> None:
         """Show these rows; only what differs from the rows before is painted."""
-        rows, zones = (page.rows, page.zones) if isinstance(page, Page) else (page, ())
-        before, self.rows, self.zones = self.rows, tuple(rows), zones
+        before, self.rows = self.rows, tuple(rows)
         if len(before) != len(self.rows):
             self._strips.clear()
             self.refresh(layout=self.styles.is_auto_height)
@@ -83,12 +91,20 @@ class Inked(Widget):
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
-        """Return one row as the terminal library wants it."""
+        """Return one row; the one under the mouse tells where its signs are."""
         strip = self._strips.get(y)
         if strip is None:
             row = self.rows[y] if y < len(self.rows) else ()
             strip = self._strips[y] = self._strip(row)
-        return strip
+        if not self.ALLOW_SELECT:
+            return strip
+        number, selection = self.top + y, self.text_selection
+        if selection and y < len(self.rows):
+            start, stop = self.columns(selection, number, text_of([self.rows[y]]))
+            if start < stop:
+                strip = self._strip(marked(self.rows[y], start, stop))
+        is_pointed = self.app.mouse_position.y - self.content_region.y == y
+        return strip.apply_offsets(0, number) if is_pointed else strip
 
     def _strip(self, row: Row) -> Strip:
         style, paper = self.painter.palette.style, self.painter.palette.paper
@@ -101,11 +117,70 @@ class Inked(Widget):
         self._strips.clear()
 
     def on_click(self, event: events.Click) -> None:
-        """Tell which zone was clicked."""
-        for zone in reversed(self.zones):
-            if zone.x <= event.x < zone.x + zone.width and zone.y <= event.y < zone.y + zone.height:
-                self.post_message(self.Clicked(zone.target, event.chain))
-                return
+        """Tell what was clicked. The end of a selection is no click."""
+        event.prevent_default()  # of Textual, two clicks select everything
+        at = event.get_content_offset(self)
+        if at is None or self.text_selection:
+            return
+        if does := self._does_at(at.x, at.y) or self.does:
+            self.post_message(self.Clicked(does, event.chain))
+
+    def _does_at(self, x: int, y: int) -> str:
+        """Return what a click on a cell means."""
+        end = 0
+        for text, ink in self.rows[y] if y < len(self.rows) else ():
+            end += width_of(text)
+            if x < end:
+                return ink.does
+        return ""
+
+    # Selecting.
+
+    @property
+    def top(self) -> int:
+        """The number of the row at the top: a selection holds numbers of rows."""
+        return 0
+
+    def texts(self, selection: Selection) -> Mapping[int, str]:
+        """Return the rows that a selection touches, by their numbers."""
+        return {y: text_of([row]) for y, row in enumerate(self.rows) if selection.get_span(y)}
+
+    def columns(self, selection: Selection, number: int, text: str) -> tuple[int, int]:
+        """Return the selected columns of a row; none where it has changed since."""
+        if self._chosen.get(number, text) != text:
+            return 0, 0
+        start, stop = selection.get_span(number) or (0, 0)
+        end = len(text.rstrip())
+        return max(start, self.lead), end if stop < 0 else min(stop, end)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the text that was selected, and what stands between it and the next."""
+        lines = []
+        for number, text in sorted(self._chosen.items()):
+            start, stop = self.columns(selection, number, text)
+            lines.append(text[start:stop])
+        return "\n".join(lines), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Keep the text that is selected now."""
+        self._chosen = self.texts(selection) if selection else {}
+        self.refresh()
+
+
+def marked(row: Row, start: int, stop: int) -> Row:
+    """Return a row with its signs from `start` up to `stop` as selected ones."""
+    spans: list[Span] = []
+    at = 0
+    for text, ink in row:
+        begin = min(max(start - at, 0), len(text))
+        end = min(max(stop - at, 0), len(text))
+        spans += [
+            Span(text[:begin], ink),
+            Span(text[begin:end], ink._replace(is_selected=True)),
+            Span(text[max(end, begin) :], ink),
+        ]
+        at += len(text)
+    return tuple(span for span in spans if span.text)
 
 
 def content_of(row: Row, palette: Palette) -> Content:

@@ -35,6 +35,6 @@ class OpeningScreen(Screen[None]):
         """Fill the bars for the size there is."""
         cells = self.size.width
         hints = [Hint(self._keys.get("palette", ""), "palette", "palette")]
-        self.query_one("#top", Inked).show(tabs_bar(self._keys, self._kind, cells))
+        self.query_one("#top", Inked).show([tabs_bar(self._keys, self._kind, cells)])
         self.query_one("#say", Inked).show([message(words(REACHING), cells)])
-        self.query_one("#keys", Inked).show(footer(hints, self._keys.get("help", ""), cells))
+        self.query_one("#keys", Inked).show([footer(hints, self._keys.get("help", ""), cells)])

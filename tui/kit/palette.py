@@ -37,7 +37,8 @@ class Palette:
         self._styles: dict[Ink, Style] = {}
 
     def style(self, ink: Ink) -> Style:
-        """The style of an ink."""
+        """The style of an ink; what a click on it means has none."""
+        ink = ink._replace(does="") if ink.does else ink
         style = self._styles.get(ink)
         if style is None:
             style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)
@@ -54,13 +55,18 @@ class Palette:
             bold=ink.bold or changed,
             italic=ink.italic,
             underline=ink.underline or changed,
-            reverse=ink.ground in _PLAIN_FILLS,
+            reverse=(ink.ground in _PLAIN_FILLS) != ink.is_selected,
         )
 
     def _coloured(self, ink: Ink) -> Style:
+        ground = ink.ground or Role.BACKGROUND
+        is_marked = ink.is_selected and ground is Role.SELECTION  # on the row under a cursor
+        if ink.is_selected:
+            ground = Role.SELECTION
         return Style(
             color=self._colour(ink.role, is_behind=ink.is_behind),
-            bgcolor=self._ground(ink.ground or Role.BACKGROUND, is_behind=ink.is_behind),
+            bgcolor=self._ground(ground, is_behind=ink.is_behind),
+            reverse=is_marked,
             bold=ink.bold,
             italic=ink.italic,
             underline=ink.underline,

@@ -17,7 +17,7 @@ from textual.worker import WorkType
 
 from engine.messages.commands import Command, Refused, Seen
 from engine.messages.results import WorkerView
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, ask_rows, footer, message
@@ -25,7 +25,7 @@ from tui.kit.bindings import bindings_of, sign_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
-from tui.kit.panes import Body, use_whole_cells
+from tui.kit.panes import use_whole_cells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
@@ -134,8 +134,8 @@ class Board(Screen[None]):
         yield Inked(id="keys")
 
     def compose_panes(self) -> ComposeResult:
-        """Compose what stands between the bars: one page of rows, unless a screen has panes."""
-        yield Body(id="body")
+        """Compose what stands between the bars."""
+        raise NotImplementedError
 
     @property
     def is_fingered(self) -> bool:
@@ -144,8 +144,8 @@ class Board(Screen[None]):
 
     # What subclasses say.
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        """The body of the screen."""
+    def draw_panes(self, scene: Scene) -> None:
+        """Draw what stands between the bars."""
         raise NotImplementedError
 
     def subject(self, scene: Scene, cells: int) -> Row:
@@ -190,7 +190,7 @@ class Board(Screen[None]):
         """Let go of what only a screen that is seen needs."""
 
     def pointed(self, target: str, times: int) -> None:
-        """A zone of the body was clicked."""
+        """Something in a pane was clicked."""
 
     # Drawing.
 
@@ -212,6 +212,10 @@ class Board(Screen[None]):
         """Draw for the new size."""
         self.draw()
 
+    def on_scrolled_resized(self) -> None:
+        """Draw for another size of a pane."""
+        self.draw()
+
     def draw(self) -> None:
         """Draw everything anew; each widget paints what differs."""
         if self in self.app.screen_stack[-2:] and self.size:
@@ -219,21 +223,14 @@ class Board(Screen[None]):
                 self._draw(self.session.scene(), self.size.width)
 
     def _draw(self, scene: Scene, cells: int) -> None:
-        self._inked("#top").show(top_bar(scene, self.kind, cells))
+        self._inked("#top").show([top_bar(scene, self.kind, cells)])
         row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
         self._inked("#run").show([row])
         self.draw_panes(scene)  # before the footer: what can be done depends on what is seen
         self._inked("#say").show(self._message_rows(scene, cells))
         self.set_class(bool(self.notice or self.ask), "-says")
         help_key = self.session.keymap.shown("everywhere.help")
-        self._inked("#keys").show(footer(self._foot_hints(), help_key, cells))
-
-    def draw_panes(self, scene: Scene) -> None:
-        """Draw what stands between the bars."""
-        body = self.query_one(Body)
-        cells, height = body.content_size
-        if height:
-            body.show(self.draw_body(scene, cells, height))
+        self._inked("#keys").show([footer(self._foot_hints(), help_key, cells)])
 
     def _inked(self, selector: str) -> Inked:
         return self.query_one(selector, Inked)
@@ -317,8 +314,11 @@ class Board(Screen[None]):
 
     def perform(self, idea: str) -> None:
         """Do what an idea does, or say why not. Selected text is copied, or let go, before all."""
-        if idea in {"copy", "leave"} and (chosen := self.get_selected_text()):
-            self.copy(chosen) if idea == "copy" else self.clear_selection()
+        if idea == "leave" and self.selections:
+            self.clear_selection()
+            return
+        if idea == "copy" and (chosen := self.get_selected_text()):
+            self.copy(chosen)
             return
         reason = self.refusal(idea)
         if reason:
@@ -374,7 +374,7 @@ class Board(Screen[None]):
             Span(part, ink)
             for active in follow
             for part, ink in (
-                (self._ending(active), KEY),
+                (sign_of(active.binding.key.rpartition(" ")[2]), KEY),
                 (f" {active.binding.description}  ", MUTED),
             )
         ]
@@ -385,10 +385,6 @@ class Board(Screen[None]):
 
         self.notice = ()
         self._chord_timer = self.set_timer(_CHORD_HELP_S, show)
-
-    def _ending(self, active: ActiveBinding) -> str:
-        """Return the last key of a sequence, as it is written on screen."""
-        return sign_of(active.binding.key.rpartition(" ")[2])
 
     def say_why_not(self, binding: Binding) -> None:
         """Tell why a bound key does nothing now."""
@@ -404,7 +400,7 @@ class Board(Screen[None]):
     # The mouse.
 
     def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
-        """Do what a click means: a tab, a key of the footer, or a zone of the body."""
+        """Do what a click means: a tab, a key of the footer, or what a pane says."""
         kind, _, target = clicked.target.partition(":")
         self.notice = ()
         if kind == "go":
@@ -415,12 +411,9 @@ class Board(Screen[None]):
             self.pointed(clicked.target, clicked.times)
         self.draw()
 
-    def on_body_wheeled(self, wheeled: Body.Wheeled) -> None:
-        """Go up or down by the wheel."""
-        idea = "down" if wheeled.rows > 0 else "up"
-        for _ in range(abs(wheeled.rows)):
-            if not self.refusal(idea):
-                self.perform(idea)
+    def action_point(self, target: str) -> None:
+        """Do what a click on a mark of a scrollbar means."""
+        self.pointed(target, 1)
         self.draw()
 
     @property

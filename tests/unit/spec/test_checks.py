@@ -250,3 +250,16 @@ def test_a_directory_merges_nothing(merge: str):
 def test_an_address_of_no_database_is_told():
     head = "agents: {a: {adapter: claude}}\nruntime: {database: {url: postgres://x}}"
     assert "means nothing without" in problems("  - {name: s, prompt: x}\n", head=head)[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [("isolation_strategy: directory", "only what git knows"), ("execution_mode: thread", "own")],
+)
+def test_what_binds_workers_to_this_machine_cannot_stand_beside_another_site(
+    setting: str, why: str
+):
+    head = "agents: {{a: {{adapter: claude}}}}\nruntime: {{sites: {{default: {}}}, {}}}"
+    step = "  - {name: s, prompt: x, merge: none}\n"
+    assert why in problems(step, head=head.format("child", setting))[0]
+    assert problems(step, head=head.format("local", setting)) == []

@@ -7,10 +7,9 @@ import pytest
 from engine.messages import commands as c
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, many, opened
+from tests.support.mouse import at, click, drag, wheel
 from tests.support.review_consoles import ReviewPort, candidates, choosing_view
-from tui.ink import row_width
 from tui.screens.compare.model import ComparePane
-from tui.screens.compare.page import compare_rows
 from tui.screens.compare.screen import CompareScreen
 
 pytestmark = pytest.mark.anyio
@@ -166,18 +165,71 @@ async def test_a_run_without_candidates_says_so():
         await console.shows("refused")
 
 
-@pytest.mark.parametrize("size", [(38, 10), (78, 20), (118, 31), (198, 45)])
-def test_the_page_keeps_its_room_wherever_the_cursor_is(size: tuple[int, int]):
-    pane = ComparePane()
-    pane.show(candidates("r", "implement"))
-    for column in range(3):
-        pane.column = column
-        for at in range(len(pane.spots)):
-            pane.at = at
-            rows, _ = compare_rows(pane, *size)
-            assert len(rows) <= size[1]
-            assert all(row_width(row) <= size[0] for row in rows)
-            pane.take()
+@pytest.mark.parametrize("size", [(40, 14), (80, 24), (120, 36), (200, 50)])
+async def test_the_page_keeps_its_room_wherever_the_cursor_is(size: tuple[int, int]):
+    async with Comparing(size=size) as console:
+        await console.shows("RESULT")
+        for _ in range(3):
+            await console.do("first")
+            for _ in range(5):
+                rows = console.text.split("\n")
+                here = [row for row in rows if row.startswith("▌")]
+                assert len(here) == 1, console.text
+                assert "◄" in here[0], console.text
+                assert rows[-3].startswith(" RESULT") or rows[-4].startswith(" RESULT")
+                await console.do("mark")
+            await console.do("right")
+
+
+async def test_a_click_on_a_column_or_a_cell_goes_to_that_candidate():
+    async with Comparing() as console:
+        await click(console, "✗ failed")
+        await console.shows(f"{SECOND} cannot be chosen: ")
+        await click(console, "8 files +88")
+        await console.shows(f"chooses {FIRST} whole")
+        x, y = at(console, "differ")
+        await console.pilot.click(offset=(x - 5, y))
+        await console.do()
+        assert (pane_of(console).column, pane_of(console).spot) != (0, pane_of(console).spots[0])
+        assert console.text.split("\n")[y].startswith("▌")
+
+
+async def test_a_click_on_the_box_of_a_hunk_takes_it_and_another_leaves_it():
+    async with Comparing() as console:
+        await click(console, "□ A")
+        await console.shows("■ take A", "■ 1 from A")
+        assert pane_of(console).at == 0
+        await click(console, "■ take A")
+        await console.shows("no hunk is taken")
+        await console.do("undo")
+        await console.shows("■ take A")
+
+
+async def test_two_clicks_on_a_hunk_show_it_in_full():
+    async with Comparing() as console:
+        await click(console, "all alike", times=2)
+        await console.shows("esc closes", "before")
+
+
+async def test_hunks_scroll_by_the_wheel_and_a_key_comes_back_to_the_cursor():
+    async with Comparing(size=(80, 14)) as console:
+        here = next(row for row in console.text.split("\n") if row.startswith("▌"))
+        _, y = at(console, here)
+        await wheel(console, 4, y=y)
+        assert "▌" not in console.text
+        await console.do("right")
+        await console.shows("▌", "◄")
+
+
+async def test_the_code_of_a_candidate_is_selected_without_its_line_numbers():
+    async with Comparing() as console:
+        await console.do("down", "down")
+        await console.shows("    84             self.line_no += n")
+        code = "for line in self._blocks():"
+        x, y = at(console, code)
+        await drag(console, (x - 12, y), 12 + len(code))
+        await console.do("copy")
+        assert console.app.clipboard == f"        {code}"
 
 
 def test_all_that_a_candidate_did_of_a_stretch_is_taken_together():

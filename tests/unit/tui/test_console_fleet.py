@@ -76,8 +76,9 @@ async def test_a_scrollbar_stands_where_more_is_than_fits():
         pane = console.screen.query_one(FleetPane)
         await console.do("more")
         await console.until(lambda: pane.show_vertical_scrollbar)
-        await console.until(lambda: bool(pane.vertical_scrollbar.region))
-        bar = pane.vertical_scrollbar.region
+        scrollbar = pane.vertical_scrollbar
+        await console.until(lambda: 0 < scrollbar.window_size < scrollbar.window_virtual_size)
+        bar = scrollbar.region
         await console.pilot.click(offset=(bar.x, bar.bottom - 1))
         await console.until(lambda: pane.scroll_y > 0)
 

@@ -7,7 +7,7 @@ import pytest
 from engine.messages.results import EngineView, Question
 from tests.support.consoles import NOW, changed, csvlite, many, opened
 from tests.support.mouse import at, click, drag, wheel
-from tui.kit.rowlist import RowList
+from tui.kit.scrolled import Rows
 
 pytestmark = pytest.mark.anyio
 ASKS, FAILED = "implement/worker_2", "port/worker_2"
@@ -39,7 +39,7 @@ async def test_a_run_is_chosen_with_a_click_and_opened_with_a_second_one():
 async def test_many_runs_scroll_and_a_key_comes_back_to_the_cursor():
     async with opened(runs(60), size=(100, 20)) as console:
         await console.do("go_runs")
-        pane = console.screen.query_one(RowList)
+        pane = console.screen.query_one(Rows)
         await console.until(lambda: pane.show_vertical_scrollbar)
         await wheel(console, 6)
         await console.until(lambda: pane.scroll_y > 0)
@@ -54,7 +54,7 @@ async def test_many_runs_scroll_and_a_key_comes_back_to_the_cursor():
 async def test_only_the_runs_on_screen_are_drawn():
     async with opened(runs(60), size=(100, 20)) as console:
         await console.do("go_runs")
-        pane = console.screen.query_one(RowList)
+        pane = console.screen.query_one(Rows)
         assert len(pane.rows) == pane.size.height < 60
 
 
@@ -77,7 +77,7 @@ async def test_a_click_allows_no_question_that_was_not_read_to_its_end():
         await click(console, "a allow")
         await console.shows("the question goes on below")
         assert console.port.commands == []
-        pane = console.screen.query_one("#detail", RowList)
+        pane = console.screen.query_one("#detail", Rows)
         await wheel(console, 60, x=90)
         await console.until(lambda: pane.scroll_y == pane.max_scroll_y)
         await console.do("yes")
@@ -136,7 +136,7 @@ async def test_bars_that_do_not_fit_are_counted_and_scroll():
     async with opened(many(40), size=(100, 36)) as console:
         await console.do("go_plan")
         await console.shows("more")
-        pane = console.screen.query_one("#bars", RowList)
+        pane = console.screen.query_one("#bars", Rows)
         assert len(pane.rows) == pane.size.height < 40
         pane_y = pane.region.y + 1
         await wheel(console, 40, x=50, y=pane_y)

@@ -286,7 +286,7 @@ def test_the_run_line_counts_or_gives_way_to_a_banner():
 
 
 def test_the_top_bar_keeps_the_run_and_counts_the_inbox():
-    text = text_of(top_bar(_scene(), "fleet", 80).rows)
+    text = text_of([top_bar(_scene(), "fleet", 80)])
     assert "? 3" in text
     assert text.endswith("fix 2f1c  7:02")
 
@@ -295,14 +295,14 @@ def test_the_top_bar_names_as_many_screens_as_fit_and_moves_none():
     keymap = default_keymap()
     keys = {id_.partition(".")[2]: keymap.shown(id_) for id_ in keymap.keys}
     scene = replace(_scene(), keys=keys)
-    wide = {name: text_of(top_bar(scene, name, 120).rows) for name in ("fleet", "plan")}
+    wide = {name: text_of([top_bar(scene, name, 120)]) for name in ("fleet", "plan")}
     assert "1 Fleet  2 Worker  3 Diff  4 Compare  5 Review  0 Inbox  ? 3  gp Plan" in wide["plan"]
     assert wide["fleet"] == wide["plan"]
-    narrow = text_of(top_bar(scene, "compare", 80).rows)
+    narrow = text_of([top_bar(scene, "compare", 80)])
     assert "1 Fleet" in narrow
     assert "4 Compare" in narrow
     assert "gh Runs" not in narrow
-    tiny = text_of(top_bar(scene, "compare", 40).rows)
+    tiny = text_of([top_bar(scene, "compare", 40)])
     assert tiny == " plait  1  2  3  4 Compare  5  0  ? 3"
 
 
@@ -329,7 +329,7 @@ def test_a_timeline_cuts_no_time_in_two_and_has_a_row_for_each_worker():
 
 def test_a_footer_drops_what_does_not_fit_and_keeps_the_help_key():
     hints = [Hint(str(n), "a long label") for n in range(9)]
-    row = footer(hints, "?", 60).rows[0]
+    row = footer(hints, "?", 60)
     assert row_width(row) == 60
     assert text_of([row]).endswith("? keys")
 

@@ -13,24 +13,23 @@ from tui.ink import (
     Role,
     Row,
     Span,
-    Zone,
     blank,
+    clickable,
     fit,
     grounded,
-    row_width,
     spread,
     words,
 )
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
 from tui.screens.compare.model import ComparePane, Spot, letter
-from tui.screens.compare.pair import chip, pair_rows, result_row
+from tui.screens.compare.pair import chip
 from tui.words.cutting import cut_apart, cut_end
 from tui.words.figures import MINUS, cost, lasting, some, tokens
 from tui.words.looks import PHASES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from engine.api import CandidateRow
 
@@ -39,7 +38,7 @@ _NARROW_NAME = 18
 _NARROW = 100
 _ENDING = 14
 _LEAST_COLUMN = 12
-_PAIR = 7
+_BOXES = frozenset({"□", "■"})
 
 
 def compare_subject(pane: ComparePane, waiting: Sequence[str], cells: int) -> Row:
@@ -71,67 +70,34 @@ def first_column(pane: ComparePane, shown: int) -> int:
     return max(min(pane.column - shown + 1, len(pane.rows) - shown), 0)
 
 
-def compare_rows(pane: ComparePane, cells: int, height: int) -> tuple[list[Row], list[Zone]]:
-    """The whole page: figures, hunks, two sides of the hunk under the cursor, the result."""
-    figures = _figures(pane, cells)
-    is_tall = height >= len(figures) + _PAIR + 8
-    gap: list[Row] = [()] if is_tall else []
-    listed, at, marks = _hunk_rows(pane, cells)
-    least = _PAIR if is_tall else max(height // 4, 3)
-    whole = height - len(figures) - 2 - 2 * len(gap)
-    room = min(max(whole - least, 0), len(listed))
-    pair = pair_rows(pane, cells, whole - room)
-    top = max(min(at - room // 2, len(listed) - room), 0)
-    note = "alike ones share a row"
-    head = (blank(1), *heading("HUNKS", cells - 2, figure=str(len(pane.spots)), note=note))
-    start = len(figures) + len(gap) + 1
-    zones = [
-        Zone(0, start + y - top, cells, 1, f"spot:{spot}")
-        for y, spot in marks
-        if 0 <= y - top < room
-    ]
-    rows = [*figures, *gap, head, *listed[top : top + room], *gap, *pair]
-    return [*rows, result_row(pane, cells)][:height], zones
+def figures_head(pane: ComparePane, name: int) -> list[Row]:
+    """Return what the rows of the candidates' figures are called."""
+    return [fit((Span(f"  {title}", MUTED),), name) for title, _ in _figures(pane)]
 
 
-def _figures(pane: ComparePane, cells: int) -> list[Row]:
-    name, columns, _ = widths(pane, cells)
-    first = first_column(pane, len(columns))
-    shown = list(enumerate(pane.rows))[first : first + len(columns)]
-    rows: list[Row] = [
-        _cells("", [_head(pane, at, row, columns[0]) for at, row in shown], name, columns)
-    ]
-    for title, drawn in (
+def figures_of(pane: ComparePane, column: int, cells: int) -> list[Row]:
+    """Return the figures of a candidate; the one under the cursor stands on a ground of its own."""
+    row = pane.rows[column]
+    drawn = [_head(pane, column, row, cells), *(draw(row) for _, draw in _figures(pane)[1:])]
+    rows = [fit(one, cells - 1) for one in drawn]
+    if column == pane.column:
+        rows = [grounded(one, Role.PANEL) for one in rows]
+    return [(*one, blank(1)) for one in rows]
+
+
+def _figures(pane: ComparePane) -> list[tuple[str, Callable[[CandidateRow], Row]]]:
+    """Return the name of each figure and what draws it, below the head of the column."""
+    told = [("told", _told)] if any(map(_told, pane.rows)) else []
+    return [
+        ("", lambda _: ()),
         ("check", _check),
-        *((("told", _told),) if any(map(_told, pane.rows)) else ()),
+        *told,
         ("change", _change),
         ("time", lambda row: words(Span(lasting(row.worked_s), TEXT))),
         ("cost", _cost),
         ("agrees", _agrees),
         ("phase", _phase),
-    ):
-        rows.append(_cells(title, [drawn(row) for _, row in shown], name, columns))
-    focus = pane.column - first
-    return [_tinted(row, name, columns, focus) for row in rows]
-
-
-def _tinted(row: Row, name: int, columns: list[int], focus: int) -> Row:
-    """The candidate under the cursor stands on a ground of its own."""
-    start = name + sum(columns[:focus])
-    drawn: list[Span] = []
-    at = 0
-    for span in row:
-        is_in = start <= at < start + columns[focus] - 1 if focus < len(columns) else False
-        drawn += grounded((span,), Role.PANEL) if is_in else (span,)
-        at += row_width((span,))
-    return tuple(drawn)
-
-
-def _cells(title: str, cells: Sequence[Row], name: int, columns: list[int]) -> Row:
-    row: list[Span] = list(fit((Span(f"  {title}", MUTED),), name))
-    for cell, width in zip(cells, columns, strict=False):
-        row += [*fit(cell, width - 1), blank(1)]
-    return tuple(row)
+    ]
 
 
 def _head(pane: ComparePane, at: int, row: CandidateRow, width: int) -> Row:
@@ -182,11 +148,16 @@ def _phase(row: CandidateRow) -> Row:
     return words(Span(f"{look.glyph} ", Ink(look.role)), look.word.lower(), f"  {row.agent}")
 
 
-def _hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int, list[tuple[int, int]]]:
-    """A row for every place, under its file; where the cursor is; and which row is which place."""
+def hunks_head(pane: ComparePane, cells: int) -> Row:
+    """Return what stands above the hunks."""
+    note = "alike ones share a row"
+    return (blank(1), *heading("HUNKS", cells - 2, figure=str(len(pane.spots)), note=note))
+
+
+def hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int]:
+    """Return a row for every place, under its file; and which row the cursor is on."""
     rows: list[Row] = []
-    marks: list[tuple[int, int]] = []
-    at, path = 0, None
+    here, path = 0, None
     paths = list(dict.fromkeys(spot.path for spot in pane.spots))
     names = dict(zip(paths, cut_apart(paths, cells - 4), strict=True))
     for index, spot in enumerate(pane.spots):
@@ -194,26 +165,29 @@ def _hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int, list[tupl
             path = spot.path
             rows.append(words(f"  {names[path]}"))
         if index == pane.at:
-            at = len(rows)
-        marks.append((len(rows), index))
-        rows.append(_spot_row(pane, spot, cells, is_here=index == pane.at))
+            here = len(rows)
+        row = _spot_row(pane, index, cells, is_here=index == pane.at)
+        rows.append(clickable(row, f"spot:{index}"))
     if not rows:
         rows.append(words("  No candidate has a change that could be compared."))
-    return rows, at, marks
+    return rows, here
 
 
-def _spot_row(pane: ComparePane, spot: Spot, cells: int, *, is_here: bool) -> Row:
+def _spot_row(pane: ComparePane, index: int, cells: int, *, is_here: bool) -> Row:
+    spot = pane.spots[index]
     name, columns, ending = widths(pane, cells)
     first = first_column(pane, len(columns))
     told = _name_of(spot)
     row: list[Span] = [
         *fit((Span(f"   {cut_end(told, name - 6)}", BOLD if is_here else TEXT),), name - 1)
     ]
-    for at in range(first, first + len(columns)):
-        cell = _cell(pane, spot, at)
+    for at, width in enumerate(columns, first):
+        mark, *rest = _cell(pane, spot, at)
+        if mark.text[0] in _BOXES:
+            mark = Span(mark.text, mark.ink._replace(does=f"take:{index}:{at}"))
         if is_here and at == pane.column:
-            cell = (*cell, Span(" ◄", Ink(Role.FOCUS, bold=True)))
-        row += [*fit(cell, columns[at - first] - 1), blank(1)]
+            rest.append(Span(" ◄", Ink(Role.FOCUS, bold=True)))
+        row += clickable((*fit((mark, *rest), width - 1), blank(1)), f"cell:{index}:{at}")
     if ending:
         row += fit(_consensus(pane, spot), ending)
     return cursor_row(tuple(row), cells, is_focused=is_here)

@@ -14,7 +14,7 @@ from tui.ink import (
     Role,
     Row,
     Span,
-    blank,
+    clickable,
     fit,
     grounded,
     row_width,
@@ -31,53 +31,20 @@ if TYPE_CHECKING:
     from engine.api import CandidateHunkView
 
 
-def pair_rows(pane: ComparePane, cells: int, height: int) -> list[Row]:
-    """The hunk under the cursor beside the one it is held against."""
-    spot = pane.spot
-    if spot is None:
-        return []
-    width = (cells - 5) // 2
-    left, right = sorted((pane.column, pane.other))
-    sides = [pane.hunk_of(spot, left), pane.hunk_of(spot, right)]
-    if left == right:
-        sides[1] = None
-    drawn = []
-    for at, column in enumerate((left, right)):
-        hunk, other = sides[at], sides[1 - at]
-        drawn.append(_side(pane, column, hunk, other, width=width)[:height])
-    bar = (Span(" │ ", LINE),)
-    return [
-        (
-            blank(1),
-            *fit(drawn[0][y] if y < len(drawn[0]) else (), width),
-            *bar,
-            *fit(drawn[1][y] if y < len(drawn[1]) else (), width),
-            blank(1),
-        )
-        for y in range(height)
-    ]
-
-
-def _side(
-    pane: ComparePane,
-    column: int,
-    hunk: CandidateHunkView | None,
-    other: CandidateHunkView | None,
-    *,
-    width: int,
-) -> list[Row]:
-    spot = pane.spot
-    is_here = column == pane.column
+def side_rows(pane: ComparePane, column: int, other: int, cells: int) -> list[Row]:
+    """Return a candidate's side of the hunk under the cursor, marked where another has it else."""
+    spot, hunk = pane.spot, pane.hunk_of(pane.spot, column)
     is_taken = bool(hunk and spot and pane.is_taken(spot, hunk))
     said = "taken" if is_taken else "not taken" if hunk else "changed nothing here"
-    head = (chip(column, is_here=is_here), Span(f" {said} ", BOLD if is_taken else MUTED))
-    rule = Span("─" * max(width - row_width(head), 0), Ink(Role.ACCENT) if is_taken else LINE)
-    rows: list[Row] = [(*head, rule)]
-    if hunk is None:
-        return rows
-    if hunk.what:
-        return [*rows, words(f"   {hunk.what}")]
-    return rows + code_rows(hunk, other, width)
+    name = chip(column, is_here=column == pane.column)
+    head = (name, Span(f" {said} ", BOLD if is_taken else MUTED))
+    rule = Span("─" * max(cells - row_width(head), 0), Ink(Role.ACCENT) if is_taken else LINE)
+    rows: list[Row] = [clickable((*head, rule), f"column:{column}")]
+    if hunk and hunk.what:
+        rows.append(words(f"   {hunk.what}"))
+    elif hunk:
+        rows += code_rows(hunk, pane.hunk_of(spot, other), cells)
+    return rows
 
 
 def code_rows(hunk: CandidateHunkView, other: CandidateHunkView | None, width: int) -> list[Row]:

@@ -4,18 +4,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from tui.controllers import ON_WORKERS, Deciding
-from tui.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, blank, fit, words
+from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, blank, fit, words
 from tui.kit.inked import Inked
+from tui.kit.panes import Panes
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.compare.candidates import Candidates
-from tui.screens.compare.page import compare_rows, compare_subject
-from tui.screens.compare.pair import code_rows
+from tui.screens.compare.page import (
+    compare_subject,
+    figures_head,
+    figures_of,
+    first_column,
+    hunk_rows,
+    hunks_head,
+    widths,
+)
+from tui.screens.compare.pair import code_rows, result_row, side_rows
 from tui.screens.compare.weaving import Weaving
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.view import DiffView
@@ -28,6 +38,16 @@ _WEAVES = frozenset({"no", "check", "merge"})
 _DECIDES = frozenset({"yes", "land"})
 _SPLIT_FROM = 140
 _PAIR = 2
+_LEAST_SIDES, _LEAST_SIDES_LOW = 7, 3
+_FAR = 1_000_000
+_NUMBERS = 6
+"""The cells of line numbers: they are not copied."""
+
+
+class Column(Inked):
+    """A candidate's figures, or what they are called."""
+
+    ALLOW_SELECT = True
 
 
 class CompareScreen(Board):
@@ -43,7 +63,7 @@ class CompareScreen(Board):
         super().__init__(session)
         self.candidates, self.weaving = self.does(Candidates), self.does(Weaving)
         self.pane = self.candidates.pane
-        self._top: int | None = None
+        self.is_whole = False
 
     def on_screen_resume(self) -> None:
         self.candidates.load_anew()
@@ -71,33 +91,81 @@ class CompareScreen(Board):
         return compare_subject(self.pane, waiting, cells) or super().subject(scene, cells)
 
     def compose_panes(self) -> ComposeResult:
-        yield from super().compose_panes()
-        with Vertical(id="pair"):
-            yield Inked(id="pair-head")
-            yield DiffView(DiffPane())
+        """Compose the table, a page in place of it, and two changes against each other."""
+        with Panes(id="compare", classes="body"):
+            with Vertical(id="table"):
+                with Horizontal(id="figures"):
+                    yield Column(id="titles")
+                yield Inked(id="head")
+                yield Rows(id="hunks")
+                with Horizontal(id="sides"):
+                    yield Rows(id="left", lead=_NUMBERS)
+                    yield Rows(id="right", lead=_NUMBERS)
+                yield Column(id="result")
+            yield Rows(id="page")
+            with Vertical(id="pair"):
+                yield Inked(id="pair-head")
+                yield DiffView(DiffPane())
 
     def draw_panes(self, scene: Scene) -> None:
-        pair = self.candidates.pair
-        self.set_class(pair is not None, "-pairs")
-        if pair is None:
-            super().draw_panes(scene)
-        else:
-            self.candidates.load_if_moved()
-            self._draw_pair(pair)
-
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
         self.candidates.load_if_moved()
-        if self.pane.table is None:
-            there_is = (
-                "asking for the candidates" if self.candidates.step else "no step has candidates"
-            )
-            return Page(tuple(nothing_here(self.candidates.reason or there_is, scene)))
-        if self._top is not None:
-            rows = self._whole_hunk(cells)
-            self._top = max(min(self._top, len(rows) - height), 0)
-            return Page(tuple(rows[self._top : self._top + height]))
-        rows, zones = compare_rows(self.pane, cells, height)
-        return Page(tuple(rows), tuple(zones))
+        if not self.query(DiffView):
+            return  # the innermost panes are composed last
+        pair, page = self.candidates.pair, self.query_one("#page", Rows)
+        is_page = self.pane.table is None or self.is_whole
+        self.set_class(pair is not None, "-pairs")
+        self.set_class(pair is None and is_page, "-page")
+        if pair is not None:
+            self._draw_pair(pair)
+        elif self.pane.table is None:
+            asking = "asking for the candidates"
+            there_is = asking if self.candidates.step else "no step has candidates"
+            page.show(nothing_here(self.candidates.reason or there_is, scene), of="")
+        elif self.is_whole:
+            page.show(self._whole_hunk(page.cells), of=self.pane.at)
+        else:
+            self._draw_table()
+
+    def _draw_table(self) -> None:
+        self._draw_figures()
+        hunks, cells = self.query_one("#hunks", Rows), self.size.width
+        self.query_one("#head", Inked).show([hunks_head(self.pane, cells)])
+        rows, here = hunk_rows(self.pane, cells)
+        height, is_tall = self.query_one("#table").size.height, self.has_class("-tall")
+        figures = min(len(self.query_one("#titles", Column).rows), height // 2)
+        least = _LEAST_SIDES if is_tall else max(height // 4, _LEAST_SIDES_LOW)
+        hunks.styles.max_height = max(height - figures - 2 - 2 * is_tall - least, 1)
+        hunks.show(rows, range(max(here - 1, 0), here + 1))  # with its file
+        left, right = sorted((self.pane.column, self.pane.other))
+        self._draw_side("#left", left, right)
+        self._draw_side("#right", right, left)
+        self.query_one("#right").display = left != right
+        self.query_one("#result", Column).show([result_row(self.pane, cells)])
+
+    def _draw_side(self, pane: str, column: int, other: int) -> None:
+        side = self.query_one(pane, Rows)
+        cells = side.content_size.width
+        side.show(side_rows(self.pane, column, other, cells), of=(self.pane.at, column))
+
+    def _draw_figures(self) -> None:
+        """Draw a column for each candidate that there is room for."""
+        figures, titles = self.query_one("#figures"), self.query_one("#titles", Column)
+        name, room, _ = widths(self.pane, self.size.width)
+        titles.styles.width = name
+        titles.show(figures_head(self.pane, name))
+        columns = [*figures.query(Column).exclude("#titles")]
+        if missing := len(self.pane.rows) - len(columns):
+            new = [Column() for _ in range(missing)]
+            _ = figures.mount(*new)
+            columns += new
+        first = first_column(self.pane, len(room))
+        for at, column in enumerate(columns):
+            column.display = first <= at < first + len(room)
+            if column.display:
+                width = room[at - first]
+                column.styles.width = width
+                column.does = f"column:{at}"
+                column.show(figures_of(self.pane, at, width))
 
     def _draw_pair(self, pair: DiffPane) -> None:
         """Draw two candidates' whole changes against each other."""
@@ -110,10 +178,6 @@ class CompareScreen(Board):
         view.pane = pair
         view.instead = (words(" They made the same change."),)
         view.update()
-
-    def on_scrolled_resized(self) -> None:
-        """Draw for another width of a pane."""
-        self.draw()
 
     def on_diff_view_moved(self) -> None:
         """Draw the cursor where the mouse went to."""
@@ -158,7 +222,7 @@ class CompareScreen(Board):
     def hints(self) -> Sequence[str]:
         if self.pane.table is None:
             return ("go_fleet",)
-        if self.candidates.pair is not None or self._top is not None:
+        if self.candidates.pair is not None or self.is_whole:
             return ("down", "leave", "diff", "yes")
         return (
             "down",
@@ -188,19 +252,27 @@ class CompareScreen(Board):
         return action.label if action else ""
 
     def pointed(self, target: str, times: int) -> None:
-        kind, _, rest = target.partition(":")
-        if kind == "spot":
-            self.pane.at = int(rest)
-            if times > 1:
-                self.do_open()
+        """Go to the place or the candidate that was clicked; two clicks open the place."""
+        kind, *places = target.split(":")
+        numbers = [int(place) for place in places]
+        if kind == "column":
+            self.pane.column = numbers[0]
+        else:
+            self.pane.at, self.pane.column = numbers[0], (*numbers[1:], self.pane.column)[0]
+        self.candidates.point()
+        if kind == "take":
+            self.weaving.toggle()
+        elif kind != "column" and times > 1:
+            self.do_open()
 
     # Moving.
 
     def _by(self, by: int) -> None:
         if self.candidates.pair is not None:
             self.candidates.pair.move(by)
-        elif self._top is not None:
-            self._top = max(self._top + by, 0)
+        elif self.is_whole:
+            page = self.query_one("#page", Rows)
+            page.go_to(page.top + by)
         else:
             self.pane.move(by)
 
@@ -217,10 +289,10 @@ class CompareScreen(Board):
         self._by(10 - self.size.height)
 
     def do_first(self) -> None:
-        self._by(-len(self.pane.spots))
+        self._by(-_FAR)
 
     def do_last(self) -> None:
-        self._by(len(self.pane.spots))
+        self._by(_FAR)
 
     def do_left(self) -> None:
         self.pane.sideways(-1)
@@ -245,13 +317,13 @@ class CompareScreen(Board):
             self.say_refused(self.key_of("previous"), "no hunk further up differs")
 
     def do_open(self) -> None:
-        self._top = 0 if self._top is None else None
+        self.is_whole = not self.is_whole
 
     def do_leave(self) -> None:
         if self.candidates.pair is not None:
             self.candidates.pair = None
-        elif self._top is not None:
-            self._top = None
+        elif self.is_whole:
+            self.is_whole = False
         else:
             self.hand_on("leave")
 

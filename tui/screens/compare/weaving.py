@@ -49,6 +49,14 @@ class Weaving(Controller):
         self._change("the hunk", self.pane.take)
         self.pane.move(1)
 
+    def toggle(self) -> None:
+        """Take the hunk of the candidate under the cursor, or leave it; the cursor stays."""
+        spot, hunk = self.pane.spot, self.pane.hunk
+        if spot and hunk and self.pane.is_taken(spot, hunk):
+            self.do_no()
+        else:
+            self._change("the hunk", self.pane.take)
+
     def do_no(self) -> None:
         self._change("the hunk left out", self.pane.leave)
 

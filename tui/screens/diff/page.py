@@ -13,6 +13,7 @@ from tui.ink import (
     Role,
     Row,
     Span,
+    clickable,
     fit,
     grounded,
     spread,
@@ -82,16 +83,15 @@ def file_pane(
             folder = parent
             rows.append(words(f" {cut_path(parent, FILES - 2)}"))
         places.append(len(rows))
-        rows.append(
-            _file_row(
-                diff,
-                index,
-                shape,
-                name=names[index],
-                is_here=index == here,
-                is_clash=file.path in clashing,
-            )
+        row = _file_row(
+            diff,
+            index,
+            shape,
+            name=names[index],
+            is_here=index == here,
+            is_clash=file.path in clashing,
         )
+        rows.append(clickable(row, f"file:{index}"))
     rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key)
     if worker.clashes:
         rows += [(), heading("CLASH", FILES, Role.CLASH, figure=f"≈ {len(worker.clashes)}")]

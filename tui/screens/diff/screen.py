@@ -9,14 +9,14 @@ from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Page, Row, Span, Zone, words
+from tui.ink import TEXT, Row, Span, words
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.diff.drops import Dropping
 from tui.screens.diff.moves import Moving
-from tui.screens.diff.page import FILES, SPLIT_FROM, diff_subject, file_pane
+from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane
 from tui.screens.diff.reading import Reading
 from tui.screens.diff.says import Commenting
 from tui.screens.diff.view import DiffView
@@ -85,9 +85,7 @@ class DiffScreen(Board):
             send = self.key_of("send")
             here = self.pane.file
             rows, places = file_pane(diff, self.pane.shape, worker, here=here, send_key=send)
-            zones = (Zone(0, y, FILES, 1, f"file:{n}") for n, y in enumerate(places))
-            files.show(Page(tuple(rows), tuple(zones)))
-            files.reveal(places[here])
+            files.show(rows, range(places[here], places[here] + 3))
 
     def _instead(self, scene: Scene) -> Sequence[Row]:
         """Return what is said where there are no rows of a diff."""
@@ -96,10 +94,6 @@ class DiffScreen(Board):
             return ((), words(f"  Nothing differs from {diff.against}."))
         asking = "asking for the diff" if self.session.worker_view else "there is no worker yet"
         return nothing_here(self.reading.reason or asking, scene)
-
-    def on_scrolled_resized(self) -> None:
-        """Draw for another width of a pane."""
-        self.draw()
 
     def on_diff_view_moved(self) -> None:
         """Draw what is about the place that the mouse went to."""

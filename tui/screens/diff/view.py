@@ -1,15 +1,13 @@
 """Show a diff: its rows scroll, its code can be selected, its scrollbar is a map of its hunks."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from textual import events
 from textual.message import Message
-from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
 
-from tui.ink import Page, Row, Span, head_of
-from tui.kit.scrolled import MapBar, Scrolled
+from tui.ink import Row, Span, head_of
+from tui.kit.scrolled import Scrolled
 from tui.screens.diff.layout import Part
 from tui.screens.diff.page import edge_map
 from tui.screens.diff.pane import DiffPane
@@ -26,24 +24,19 @@ class DiffView(Scrolled):
         """Tell that the thing under the cursor was clicked twice."""
 
     def __init__(self, pane: DiffPane) -> None:
-        super().__init__()
+        super().__init__(edge=self._map_of_hunks)
         self.pane = pane
         self.instead: Sequence[Row] = ()
         self._eye: tuple[object, ...] = ()
         self._measured: tuple[object, ...] = ()
-        self._map: tuple[object, ...] = ()
         self._selects_old = False
-
-    def bar(self) -> Callable[..., ScrollBarRender]:
-        """Return a scrollbar that is a map."""
-        return partial(MapBar, self)
 
     @property
     def code_cells(self) -> int:
         """The width of a row, without the blank before the scrollbar."""
         return self.cells - 1
 
-    def edge(self, height: int) -> Sequence[Span]:
+    def _map_of_hunks(self, height: int) -> Sequence[Span]:
         """Return where hunks stand in the whole, and what of it is on screen."""
         return edge_map(self.pane, height, self.seen_rows)
 
@@ -63,10 +56,7 @@ class DiffView(Scrolled):
         if self._eye != (eye := self._looked_at()):
             self._eye = eye
             self._follow()
-        super().update()
-        if self._map != (shown := (*measured, self.size.height, self.top, len(pane.seen))):
-            self._map = shown
-            self.vertical_scrollbar.refresh()
+        self.paint()
 
     def _looked_at(self) -> tuple[object, ...]:
         return (*self._measured, self.pane.cursor, self.size.height)
@@ -76,11 +66,11 @@ class DiffView(Scrolled):
         begin = self.pane.row_of(self.pane.cursor)
         self.go_to(max(min(self.top, begin), begin + 1 - self.size.height))
 
-    def rows_at(self, number: int, count: int) -> Page:
+    def rows_at(self, number: int, count: int) -> Sequence[Row]:
         """Return at most so many rows, from one on."""
         if not self.pane.places:
-            return Page(tuple(self.instead[number : number + count]))
-        return Page(tuple(self.pane.rows(self.code_cells, number, count)))
+            return self.instead[number : number + count]
+        return tuple(self.pane.rows(self.code_cells, number, count))
 
     # Selecting.
 
@@ -93,7 +83,17 @@ class DiffView(Scrolled):
         stop = end if span[1] < 0 else min(span[1], end)
         return max(span[0], first), len(text[:stop].rstrip())
 
-    def chosen(self, selection: Selection, number: int, text: str) -> str | None:
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint what is selected; rows stay what they are until they are laid out anew."""
+        del selection
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected code, and what stands between it and the next."""
+        chosen = (self._chosen_of(selection, *row) for row in self.texts(selection).items())
+        return "\n".join(text for text in chosen if text is not None), "\n"
+
+    def _chosen_of(self, selection: Selection, number: int, text: str) -> str | None:
         """Return the selected code, a line whole where it is cut; None where there is no line."""
         start, stop = self.columns(selection, number, text)
         line = self.pane.line_at(number, is_old=self._selects_old)

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from engine.messages.results import RunView, WorkerView
 from tui.ink import Ink, Role, Row, Span, fit
-from tui.kit.bars import Hint
-from tui.kit.cards import HEIGHT, TALL_HEIGHT, card, hints_of
+from tui.kit.cards import HEIGHT, TALL_HEIGHT, card
 from tui.kit.lists import (
     emergency_head,
     emergency_row,
@@ -54,7 +53,7 @@ class Form(StrEnum):
 class Piece(NamedTuple):
     """A part of the page: its name, its place, and what draws its rows.
 
-    The name is that of a worker, or of a heading; the hints are keys that stand on it.
+    The name is that of a worker, or of a heading.
     """
 
     name: str
@@ -63,7 +62,6 @@ class Piece(NamedTuple):
     width: int
     height: int
     draw: Callable[[], list[Row]]
-    hints: tuple[Hint, ...] = ()
     is_worker: bool = True
 
     @property
@@ -189,8 +187,7 @@ def _with_close_up(
     is_needy = band_of(worker, step) is Band.NEEDS_YOU
     drawer = card if is_needy else tile
     draw = partial(drawer, worker, step, scene, (cells - 2, room), is_focused=False)
-    hints = tuple(hints_of(worker, step, scene)) if is_needy else ()
-    place = Piece(worker.worker, 1, len(page.pieces) + 2, cells - 2, room, draw, hints)
+    place = Piece(worker.worker, 1, len(page.pieces) + 2, cells - 2, room, draw)
     return replace(page, close_up=place)
 
 
@@ -290,8 +287,7 @@ class _Tiles:
                     (width, height),
                     is_focused=worker.worker == self.focused,
                 )
-                hints = tuple(hints_of(worker, step, self.scene)) if is_needy else ()
-                self._put(Piece(worker.worker, x, y, width, height, draw, hints))
+                self._put(Piece(worker.worker, x, y, width, height, draw))
                 x += width + 1
         self._lines(workers[in_grid:])
 

@@ -1,45 +1,34 @@
 """Show the pieces of Fleet as widgets in one pane that scrolls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from textual.containers import VerticalScroll
 from textual.geometry import NULL_OFFSET, Region, Size, Spacing
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
-from tui.ink import KEY, Page, Row, Zone, row_width, width_of
-from tui.kit.readable import Readable
+from tui.kit.inked import Inked
 from tui.screens.fleet.page import MORE, Piece
 
 
-class WorkerTile(Readable):
+class WorkerTile(Inked):
     """A worker's card, tile or line; or the heading of a band."""
+
+    ALLOW_SELECT = True
 
     def __init__(self, piece: Piece | None = None, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.piece = piece
 
     def draw(self) -> None:
-        """Draw what is to be seen of it now, and note what a click means where."""
-        if self.piece is not None:
-            rows = tuple(self.piece.draw())
-            self.show(Page(rows, tuple(_zones(self.piece, rows))))
-
-
-def _zones(piece: Piece, rows: Sequence[Row]) -> Iterator[Zone]:
-    if piece.is_worker:
-        yield Zone(0, 0, piece.width, piece.height, f"worker:{piece.name}")
-    elif piece.name == MORE:
-        yield Zone(0, 0, piece.width, piece.height, "more:")
-    if not piece.hints:
-        return
-    x, keys = 0, rows[-2]
-    ideas = {hint.key: hint.idea for hint in piece.hints}
-    for place, (text, ink) in enumerate(keys):
-        if ink == KEY and text in ideas:  # its label follows
-            cells = row_width(keys[place : place + 2])
-            yield Zone(x, piece.height - 2, cells, 1, f"{ideas[text]}:{piece.name}")
-        x += width_of(text)
+        """Draw what is to be seen of it now."""
+        piece = self.piece
+        if piece is None:
+            return
+        self.does = f"worker:{piece.name}" if piece.is_worker else ""
+        if piece.name == MORE:
+            self.does = "more:"
+        self.show(piece.draw())
 
 
 class _AsLaidOut(Layout):

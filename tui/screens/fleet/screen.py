@@ -9,14 +9,14 @@ from textual.containers import Horizontal
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Row, Span, words
+from tui.ink import TEXT, Row, Span, clickable, words
 from tui.kit.cards import HEIGHT, question_fits
 from tui.kit.inked import Inked
 from tui.kit.opening import REACHING
 from tui.kit.panes import Panes
 from tui.kit.rail import rail
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
 from tui.screens.fleet.page import FleetPage, Form, Wish, form_of, lay_out, move
 from tui.screens.fleet.pane import FleetPane, WorkerTile
@@ -48,7 +48,7 @@ class FleetScreen(Board):
                 yield Inked(id="welcome")
                 yield FleetPane(id="tiles")
                 yield Inked(id="head")
-                yield RowList(id="table")
+                yield Rows(id="table")
                 yield WorkerTile(id="close-up")
             yield Inked(id="rail")
 
@@ -77,7 +77,7 @@ class FleetScreen(Board):
         welcoming.show(welcome(scene, *welcoming.size) if is_known else ())
 
     def _draw_table(self, page: FleetPage | None, here: str) -> None:
-        head, table = self.query_one("#head", Inked), self.query_one(RowList)
+        head, table = self.query_one("#head", Inked), self.query_one(Rows)
         close_up = self.query_one("#close-up", WorkerTile)
         head.display = table.display = page is not None
         close_up.display = page is not None and page.close_up is not None
@@ -88,8 +88,8 @@ class FleetScreen(Board):
         names = [piece.name for piece in pieces]
         at = names.index(here) if here in names else -1
         table.fill(
-            [f"worker:{name}" for name in names],
-            lambda y: pieces[y].draw()[0],
+            len(names),
+            lambda y: clickable(pieces[y].draw()[0], f"worker:{names[y]}"),
             range(at, at + 1) if at >= 0 else range(0),
         )
         close_up.piece = page.close_up

@@ -1,7 +1,7 @@
 """Inbox: everything that waits for a human, and the thing under the cursor in full."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from tui.ink import (
     Role,
     Row,
     Span,
+    clickable,
     fit,
     grounded,
     row_width,
@@ -49,12 +50,10 @@ class Detail:
 
     Attributes:
         question_rows: How many of the rows are the question itself.
-        answers: The idea that a row stands for.
     """
 
     rows: tuple[Row, ...]
     question_rows: int = 0
-    answers: Mapping[int, str] = field(default_factory=dict)
 
 
 def inbox_subject(items: Sequence[WorkerView], scene: Scene, cells: int) -> Row:
@@ -198,12 +197,10 @@ def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     rows += _touch_rows(worker, cells) if worker.questions else []
     rows += _before_rows(worker, cells)
     rows.append(heading("ANSWER", cells, Role.TEXT))
-    answers = {}
     for idea, row in _answer_rows(worker, step, scene):
-        answers[len(rows)] = idea
-        rows.append(row)
+        rows.append(clickable(fit(row, cells), f"do:{idea}"))
     question_rows = asked if worker.questions else 0
-    return Detail(rows=tuple(rows), question_rows=question_rows, answers=answers)
+    return Detail(rows=tuple(rows), question_rows=question_rows)
 
 
 def _what(worker: WorkerView) -> str:

@@ -9,11 +9,11 @@ from engine.messages.commands import Command, RetryWorker
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS, Deciding, Workers
-from tui.ink import KEY, TEXT, Row, Span, words
+from tui.ink import KEY, TEXT, Row, Span, clickable, words
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
 from tui.screens.inbox.page import (
     Detail,
@@ -49,8 +49,8 @@ class InboxScreen(Board):
     def compose_panes(self) -> ComposeResult:
         with Panes(classes="body"):
             yield Inked(id="nothing")
-            yield RowList(id="items")
-            yield RowList(id="detail")
+            yield Rows(id="items")
+            yield Rows(id="detail")
 
     def on_screen_resume(self) -> None:
         items = self.session.inbox()
@@ -108,7 +108,7 @@ class InboxScreen(Board):
     def draw_panes(self, scene: Scene) -> None:
         here, items = self._current(), self.session.inbox()
         panes, nothing = self.query_one(Panes), self.query_one("#nothing", Inked)
-        listed, whole = self.query_one("#items", RowList), self.query_one("#detail", RowList)
+        listed, whole = self.query_one("#items", Rows), self.query_one("#detail", Rows)
         nothing.display = not items
         whole.display = bool(items)
         has_room = panes.size.height >= _LEAST_FOR_LIST and not self.is_zoomed
@@ -121,30 +121,29 @@ class InboxScreen(Board):
             nothing.show(nothing_waits(scene))
 
     def _draw_items(
-        self, pane: RowList, items: Sequence[WorkerView], here: WorkerView | None, scene: Scene
+        self, pane: Rows, items: Sequence[WorkerView], here: WorkerView | None, scene: Scene
     ) -> None:
         name = here.worker if here else ""
         put_off = frozenset(self.session.put_off)
         is_tight = self.size.width < _SIDE_BY_SIDE_FROM
         rows = item_list(items, scene, name, put_off=put_off, is_tight=is_tight)
-        targets = [f"worker:{row.worker}" if row.worker else "" for row in rows]
         at = [y for y, row in enumerate(rows) if name and row.worker == name]
         focused = range(at[0], at[-1] + 1) if at else range(0)
-        pane.fill(targets, lambda y: rows[y].draw(pane.cells), focused)
 
-    def _draw_detail(self, pane: RowList, here: WorkerView | None, scene: Scene) -> None:
-        of = self._identity(here)
-        if of != self._of:
-            self._of = of
-            pane.start_over()
+        def row(y: int) -> Row:
+            drawn = rows[y].draw(pane.cells)
+            return clickable(drawn, f"worker:{rows[y].worker}") if rows[y].worker else drawn
+
+        pane.fill(len(rows), row, focused)
+
+    def _draw_detail(self, pane: Rows, here: WorkerView | None, scene: Scene) -> None:
+        self._of = self._identity(here)
         self.shown = shown = detail(here, scene, pane.cells) if here else self._gone()
-        targets = [
-            f"do:{idea}" if (idea := shown.answers.get(y)) else "" for y in range(len(shown.rows))
-        ]
         key = Span(self.key_of("page_down"), KEY)
         pane.fill(
-            targets,
-            lambda y: shown.rows[y],
+            len(shown.rows),
+            shown.rows.__getitem__,
+            of=self._of,
             more=lambda left: words(f"► {left} more rows  ", key),
         )
 
@@ -164,7 +163,7 @@ class InboxScreen(Board):
     def shows_whole_question(self, worker: WorkerView) -> bool:
         if self._identity(worker) != self._of:
             return False
-        if self.query_one("#detail", RowList).read_to < self.shown.question_rows:
+        if self.query_one("#detail", Rows).read_to < self.shown.question_rows:
             self.say_refused(
                 self.key_of("yes"), "the question goes on below", "pgdn shows the rest"
             )
@@ -216,7 +215,7 @@ class InboxScreen(Board):
         self._move(len(self.session.inbox()))
 
     def _scroll(self, share: float, less: int) -> None:
-        pane = self.query_one("#detail", RowList)
+        pane = self.query_one("#detail", Rows)
         rows = max(int(pane.size.height * abs(share)) - less, 1)
         pane.scroll_to(y=pane.scroll_y + (rows if share > 0 else -rows), animate=False, force=True)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.messages.results import RunView, StepView
-from tui.ink import LINE, MUTED, TEXT, Ink, Role, Row, Span, Zone, overlaid, spread, words
+from tui.ink import LINE, MUTED, TEXT, Ink, Role, Row, Span, clickable, overlaid, spread, words
 from tui.kit.frames import framed
 from tui.kit.rail import step_note
 from tui.words.figures import cost_of, lasting
@@ -52,11 +52,6 @@ class Graph:
     boxes: tuple[Box, ...]
     width: int
 
-    @property
-    def zones(self) -> tuple[Zone, ...]:
-        """The boxes, for clicks."""
-        return tuple(Zone(b.x, b.y, b.width, _BOX_HEIGHT, f"step:{b.step}") for b in self.boxes)
-
 
 def ranks(steps: Sequence[StepView]) -> dict[str, int]:
     """In which column each step stands: one after the last of its dependencies."""
@@ -85,7 +80,10 @@ def draw_graph(run: RunView, focused: str, cells: int, now: float) -> Graph:
     rows = _lines(run.steps, boxes, max(whole, 1), max(height, 0))
     for step in run.steps:
         box = boxes[step.name]
-        drawn = _box(step, now, width, is_focused=step.name == focused)
+        drawn = [
+            clickable(row, f"step:{step.name}")
+            for row in _box(step, now, width, is_focused=step.name == focused)
+        ]
         rows = overlaid(rows, drawn, box.x, box.y)
     return Graph(rows=tuple(rows), boxes=tuple(boxes.values()), width=whole)
 

@@ -9,14 +9,14 @@ from textual.geometry import Region
 
 from engine.messages.results import StepView
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Page, Row, Span, fit, words
+from tui.ink import TEXT, Row, Span, clickable, fit, words
 from tui.kit.inked import Inked
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
 from tui.kit.panes import Panes
 from tui.kit.rail import step_note
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
 from tui.screens.plan.timeline import Timeline
@@ -50,10 +50,10 @@ class PlanScreen(Board):
             yield Inked(id="nothing")
             with HorizontalScroll(id="graph", can_focus=False):
                 yield Inked(id="boxes")
-            yield RowList(id="steps")
+            yield Rows(id="steps")
             with Vertical(id="time"):
                 yield Inked(id="scale")
-                yield RowList(id="bars")
+                yield Rows(id="bars")
             yield Inked(id="step")
 
     def _current(self) -> StepView | None:
@@ -89,18 +89,18 @@ class PlanScreen(Board):
 
     def _draw_time(self, timeline: Timeline, room: int) -> None:
         """Draw where the time went, in the rows that are left for it."""
-        bars = self.query_one("#bars", RowList)
+        bars = self.query_one("#bars", Rows)
         self.query_one("#time").display = room >= _LEAST_TIME
         bars.styles.max_height = max(room - _TIME_HEAD, 1)
         self.query_one("#scale", Inked).show(timeline.head())
-        targets = [f"worker:{worker.worker}" for worker, _, _ in timeline.workers]
-        bars.fill(targets, timeline.row, more=lambda left: words(f" ► {left} more"))
+        count = len(timeline.workers)
+        bars.fill(count, timeline.row, more=lambda left: words(f" ► {left} more"))
 
     def _draw_graph(self, graph: Graph, here: StepView) -> None:
         """Draw the graph, of a wide one the part around the step under the cursor."""
         boxes = self.query_one("#boxes", Inked)
         boxes.styles.width = graph.width
-        boxes.show(Page(graph.rows, graph.zones))
+        boxes.show(graph.rows)
         seen = (here.name, graph.width, self.size, self.fingered_at)
         if seen != self._seen:
             self._seen = seen
@@ -111,7 +111,7 @@ class PlanScreen(Board):
 
     def _draw_list(self, steps: Sequence[StepView], here: StepView) -> None:
         """Draw the steps as rows, where there is no room for boxes."""
-        pane = self.query_one("#steps", RowList)
+        pane = self.query_one("#steps", Rows)
 
         def row(y: int) -> Row:
             cells = pane.size.width
@@ -120,10 +120,10 @@ class PlanScreen(Board):
             step = steps[y - 1]
             marks = [s for w in step.workers[:8] for s in (glyph(look_of(w)), Span(" "))]
             said = (*fit((Span(step.name, TEXT),), 20), *fit(marks, 18), *words(step_note(step)))
-            return cursor_row(said, cells, is_focused=step is here)
+            return clickable(cursor_row(said, cells, is_focused=step is here), f"step:{step.name}")
 
         at = steps.index(here) + 1
-        pane.fill(["", *(f"step:{step.name}" for step in steps)], row, range(at, at + 1))
+        pane.fill(len(steps) + 1, row, range(at, at + 1))
 
     def sentence(self, scene: Scene) -> Row:
         here = self._current()

@@ -2,7 +2,7 @@
 
 from engine.messages.results import RunView, StepView, WorkerView
 from engine.phases import Phase
-from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, clickable, fit, words
 from tui.kit.meters import heading
 from tui.words.cutting import cut_end
 from tui.words.figures import lasting
@@ -43,7 +43,8 @@ class Timeline:
         worker, step, is_first = self.workers[index]
         told = Span(f" {cut_end(step.name if is_first else '', _STEP):<{self._steps}}", MUTED)
         label = fit((told, Span(short_name(worker, step), TEXT)), self._names)
-        return (*label, *_row(worker, step, self._run, (self._now, self._width)))
+        row = (*label, *_row(worker, step, self._run, (self._now, self._width)))
+        return clickable(row, f"worker:{worker.worker}")
 
 
 def _scale(whole_s: float, width: int) -> Row:

@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.messages.commands import Edits
 from engine.phases import Phase
-from tui.ink import (
-    BOLD,
-    KEY,
-    MUTED,
-    TEXT,
-    Ink,
-    Role,
-    Row,
-    Span,
-    blank,
-    fit,
-    words,
-)
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, blank, clickable, fit, words
 from tui.kit.meters import heading
 from tui.words.clean import clean_name
 from tui.words.cutting import cut_path, wrap
@@ -97,8 +85,9 @@ def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> lis
         rows.append(words(f"  and {some(len(paths) - _MOST_FILES, 'file')} more"))
     rows += [(), heading("HOW TO GO ON", cells)]
     for way in ways_of(worker):
-        rows.append(words("  ", Span(f"{keys.get(way.idea, ''):<4}", KEY), Span(way.label, BOLD)))
-        rows += [(Span("      "), Span(text, MUTED)) for text in wrap(way.effect, cells - 8)]
+        said = [words("  ", Span(f"{keys.get(way.idea, ''):<4}", KEY), Span(way.label, BOLD))]
+        said += [(Span("      "), Span(text, MUTED)) for text in wrap(way.effect, cells - 8)]
+        rows += [clickable(row, f"key:{way.idea}") for row in said]
     return [(blank(1), *row) for row in rows]
 
 

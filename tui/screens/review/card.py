@@ -14,6 +14,7 @@ from tui.ink import (
     Row,
     Span,
     blank,
+    clickable,
     cut_row,
     fit,
     row_width,
@@ -150,6 +151,7 @@ def _sides(
             marks = {place - top: mark for place, mark in picks[at].items()}
             some = lines[top : top + count]
             body = side_rows(file.path, some, cells, scroll=look.scroll, picked=marks)
+            body = pickable_rows(pane, body, at * len(hunk.target) + top)
         parts.append([head, *body, *_more(length - count, look)])
     return parts
 
@@ -165,9 +167,15 @@ def _more(left_out: int, look: Look) -> list[Row]:
     """A word on lines that are left out."""
     if left_out <= 0:
         return []
-    return [
-        words(f"     {left_out} more lines  ", Span(look.keys.get("open", ""), KEY), " shows all")
-    ]
+    row = words(f"     {left_out} more lines  ", Span(look.keys.get("open", ""), KEY), " shows all")
+    return [clickable(row, "do:open")]
+
+
+def pickable_rows(pane: ReviewPane, rows: list[Row], first: int) -> list[Row]:
+    """Return a side's rows, each of which can be clicked while lines are picked."""
+    if not pane.picking:
+        return rows
+    return [clickable(row, f"line:{place}") for place, row in enumerate(rows, first)]
 
 
 def picked_marks(pane: ReviewPane) -> tuple[dict[int, str], dict[int, str]]:
@@ -195,10 +203,11 @@ def result_title(pane: ReviewPane, look: Look) -> tuple[Row, Row]:
     """What the result's frame says: what it is the result of, and whether it counts yet."""
     matter, offer = pane.matter, pane.offer
     if pane.picking:
-        key = Span(look.keys.get("select", ""), KEY)
+        key = Span(look.keys.get("select", ""), KEY._replace(does="key:select"))
         return words(Span("RESULT", BOLD), " of these lines, taken with ", key), words("picking")
     if offer is not None and offer.text is not None:
-        key = Span(look.keys.get(offer.idea or "mark", ""), KEY)
+        idea = offer.idea or "mark"
+        key = Span(look.keys.get(idea, ""), KEY._replace(does=f"key:{idea}"))
         name = words(Span("RESULT", BOLD), " if you press ", key)
     else:
         name = words(Span("RESULT", BOLD))
@@ -268,10 +277,11 @@ def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list
     """Every choice, with all of what it would do: of each one, or of the one at the cursor."""
     rows: list[Row] = []
     drawn = offer_rows(pane, cells, len(pane.offers), look.keys, has_notes=not is_full)
-    for row, offer in zip(drawn, pane.offers, strict=True):
+    for index, (row, offer) in enumerate(zip(drawn, pane.offers, strict=True)):
         rows.append(row)
         if offer.note and (is_full or offer is pane.offer):
-            rows += [(blank(6), Span(text, MUTED)) for text in wrap(offer.note, cells - 8, 3)]
+            noted = [(blank(6), Span(text, MUTED)) for text in wrap(offer.note, cells - 8, 3)]
+            rows += [clickable(row, f"offer:{index}") for row in noted]
     if not rows:
         rows.append(words("  its text was written by hand; ", Span("u", KEY), " takes that back"))
     return rows

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui.ink import BOLD, LINE, MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, words
+from tui.ink import BOLD, LINE, MUTED, TEXT, Ink, Role, Row, Span, clickable, fit, row_width, words
 from tui.kit.meters import heading
 from tui.screens.review.around import gap, line_in_result
-from tui.screens.review.card import Look, picked_marks, result_title
+from tui.screens.review.card import Look, pickable_rows, picked_marks, result_title
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import What
 from tui.screens.review.rows import (
@@ -159,6 +159,8 @@ def _conflict(
         side_rows(file.path, lines[:_MOST], width, scroll=look.scroll, picked=marks[at])
         for at, (lines, width) in enumerate(((hunk.target, widths[0]), (hunk.incoming, widths[2])))
     ]
+    if is_here:
+        sides = [pickable_rows(pane, rows, at * len(hunk.target)) for at, rows in enumerate(sides)]
     placed = replace(hunk, line=line_in_result(file.hunks, place))
     middle = result_rows(
         file.path, placed, text, widths[1], context=look.context, scroll=look.scroll
@@ -167,8 +169,8 @@ def _conflict(
     inner = middle[len(before) : len(middle) - len(after)]
     tall = max(len(sides[0]), len(sides[1]), len(inner))
     rows = [_context(line, head[at], widths) for at, line in enumerate(before)]
-    rows.append(_rule(pane, which, look, cells=sum(widths) + 6, is_here=is_here))
-    rows += [
+    within: list[Row] = [_rule(pane, which, look, cells=sum(widths) + 6, is_here=is_here)]
+    within += [
         _joined(
             [
                 _or_nothing(sides[0], at, widths[0]),
@@ -179,7 +181,8 @@ def _conflict(
         for at in range(tall)
     ]
     ink = Ink(Role.CLASH, bold=True) if is_here else LINE
-    rows.append((Span(("━" if is_here else "─") * (sum(widths) + 6), ink),))
+    within.append((Span(("━" if is_here else "─") * (sum(widths) + 6), ink),))
+    rows += within if is_here else [clickable(row, f"conflict:{place}") for row in within]
     return rows + [_context(line, tail[at], widths) for at, line in enumerate(after)]
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.messages.results import verdict_of
-from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, grounded, spread, words
+from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, clickable, grounded, spread, words
 from tui.kit.meters import heading
 from tui.screens.review.rows import side_head
 from tui.words.cutting import cut_apart, cut_end, names_apart, wrap
@@ -57,7 +57,8 @@ def left_pane(pane: ReviewPane, beside: Beside) -> tuple[list[Row], list[int]]:
     for index, file in enumerate(view.files):
         places.append(len(rows))
         is_here = bool(pane.matter and pane.matter.file == index)
-        rows.append(_file_row(file, names[index], told[index], is_here=is_here))
+        row = _file_row(file, names[index], told[index], is_here=is_here)
+        rows.append(clickable(row, f"file:{index}"))
     merged, where = _merged_rows(pane, view)
     places += [len(rows) + at for at in where]
     rows += [*merged, (), heading("WHO AND WHY", LEFT)]
@@ -100,12 +101,13 @@ def _merged_rows(pane: ReviewPane, view: ConflictView) -> tuple[list[Row], list[
     sign = "▼" if at >= 0 else "►"
     head = spread((Span(f" {sign} {some(count, 'file')} merged by git", MUTED),), (note,), LEFT)
     if at < 0:
-        return [head], [0] * len(view.merged)
+        return [clickable(head, f"file:{len(view.files)}")], [0] * len(view.merged)
     top = max(min(at - _MOST_MERGED // 2, len(view.merged) - _MOST_MERGED), 0)
     shown = view.merged[top : top + _MOST_MERGED]
     names = names_apart([file.path for file in view.merged], LEFT - len(_BOTH) - 8)
     rows = [
-        _merged_row(file, names[top + n], is_here=top + n == at) for n, file in enumerate(shown)
+        clickable(_merged_row(file, names[n], is_here=n == at), f"file:{len(view.files) + n}")
+        for n, file in enumerate(shown, top)
     ]
     places = [min(max(n - top + 1, 0), len(rows)) for n in range(len(view.merged))]
     return [head, *rows], places

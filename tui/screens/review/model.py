@@ -180,6 +180,12 @@ class ReviewPane:
         starts = [i for i, m in enumerate(self.matters) if m.file == index]
         self.to(starts[0] if starts else self.at)
 
+    def to_hunk(self, place: int) -> None:
+        """To a conflict of the file that is looked at."""
+        here = self.matter
+        ways = [i for i, m in enumerate(self.matters) if here and m.file == here.file]
+        self.to(next((i for i in ways if self.matters[i].hunk == place), self.at))
+
     def to_open(self, by: int) -> bool:
         """To the next matter that is open, round the end."""
         count = len(self.matters)
@@ -216,6 +222,11 @@ class ReviewPane:
     def leave_lines(self) -> None:
         """Pick no lines any more."""
         self.picking, self.picked, self.line = False, [], 0
+
+    def pick(self, place: int) -> None:
+        """Take a line by its place, or leave it out again."""
+        self.line = place
+        self.toggle_line()
 
     def toggle_line(self) -> None:
         """Take the line under the cursor, or leave it out again; and go on to the next."""

@@ -82,7 +82,8 @@ def _alike(path: str, piece: PieceView, cells: int, edges: tuple[int, int]) -> l
     if count <= head + tail + 1:
         return _lines(path, piece, cells, (0, count))
     folded = some(count - head - tail, "line")
-    fold: Row = (Span(" " * NUMBER), Span(f"   ► {folded} as before", MUTED))
+    unfolds = MUTED._replace(does="do:more")
+    fold: Row = (Span(" " * NUMBER), Span(f"   ► {folded} as before", unfolds))
     return [
         *_lines(path, piece, cells, (0, head)),
         fold,

@@ -15,6 +15,7 @@ from tui.ink import (
     Role,
     Row,
     Span,
+    clickable,
     cut_row,
     fit,
     grounded,
@@ -146,16 +147,19 @@ def _whose(line: str, target: Sequence[str], incoming: Sequence[str], base: Sequ
 def offer_rows(
     pane: ReviewPane, cells: int, height: int, keys: Mapping[str, str], *, has_notes: bool = True
 ) -> list[Row]:
-    """The offers round the cursor, as many as there is room for."""
+    """The offers round the cursor, as many as there is room for; each can be clicked."""
     count = len(pane.offers)
     shown = min(height, count)
     top = max(min(pane.cursor - shown // 2, count - shown), 0)
     return [
-        _offer_row(
-            offer if has_notes else offer._replace(note=""),
-            cells,
-            keys,
-            is_here=index == pane.cursor,
+        clickable(
+            _offer_row(
+                offer if has_notes else offer._replace(note=""),
+                cells,
+                keys,
+                is_here=index == pane.cursor,
+            ),
+            f"offer:{index}",
         )
         for index, offer in enumerate(pane.offers[top : top + shown], top)
     ]
@@ -181,10 +185,15 @@ def _offer_row(offer: Offer, cells: int, keys: Mapping[str, str], *, is_here: bo
 
 
 def side_head(letter: str, name: str, said: str, cells: int, *, is_target: bool) -> Row:
-    """`t  main  since base`: the key of a side as a chip, whose it is, what is said of it."""
+    """`t  main  since base`: the key of a side as a chip, whose it is, what is said of it.
+
+    A click on the chip or the name takes the side.
+    """
     ground = Role.MUTED if is_target else Role.ACCENT
     chip = Span(f" {letter} ", Ink(Role.ON_FILL, ground, bold=True))
-    return fit((chip, Span(" "), Span(name, BOLD), Span(f"  {said}", MUTED)), cells)
+    does = "key:take_target" if is_target else "key:take_incoming"
+    named = clickable((chip, Span(" "), Span(name, BOLD)), does)
+    return fit((*named, Span(f"  {said}", MUTED)), cells)
 
 
 def since(pane: ReviewPane, *, is_target: bool, cells: int) -> str:
@@ -208,6 +217,7 @@ def edge_map(pane: ReviewPane, height: int) -> list[Span]:
         at = min(index * height // count, height - 1)
         letter = "≠" if matter.is_open else LETTERS.get(matter.decided, "✓")
         ink = Ink(Role.CLASH, bold=True) if matter.is_open else Ink(Role.ACCENT)
+        ink = ink._replace(does=f"matter:{index}")
         if rows[at].text != "│" and not matter.is_open:
             continue
         rows[at] = Span(letter, ink)

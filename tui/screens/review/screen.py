@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.app import ComposeResult
 
 from tui.controllers import ON_WORKERS
-from tui.ink import Page, Row, Zone
+from tui.ink import Row, Span, blank
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
@@ -17,7 +17,7 @@ from tui.screens.review.card import Look, card
 from tui.screens.review.columns import COLUMNS_FROM, columns, fits
 from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.finishing import Finishing
-from tui.screens.review.left import LEFT, Beside, left_pane
+from tui.screens.review.left import Beside, left_pane
 from tui.screens.review.moves import Moving
 from tui.screens.review.needs import NEEDS, TAKING, Needs
 from tui.screens.review.page import (
@@ -29,9 +29,9 @@ from tui.screens.review.page import (
     whole_page,
 )
 from tui.screens.review.pieces import merged_page
+from tui.screens.review.rows import edge_map
 from tui.screens.review.taking import Taking
 from tui.screens.review.texts import OwnTexts
-from tui.screens.review.view import ConflictView
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
@@ -70,30 +70,36 @@ class ReviewScreen(Board):
     def compose_panes(self) -> ComposeResult:
         with Panes(id="review"):
             yield Rows(id="left")
-            yield ConflictView(self.pane)
+            yield Rows(id="conflict", edge=self._map_of_conflicts)
 
     def draw_panes(self, scene: Scene) -> None:
         self.conflicts.load_if_moved()
-        if not self.query(ConflictView):
+        if not self.query("#conflict"):
             return  # panes are mounted before what they hold
-        run, matter, view = scene.run, self.pane.matter, self.query_one(ConflictView)
+        run, matter, view = scene.run, self.pane.matter, self.query_one("#conflict", Rows)
         self.set_class(self.pane.shown is None, "-bare")
         self.set_class(self.moving.is_zoomed, "-zoomed")
         if not view.cells:
             return
         if self.pane.shown is None or run is None:
-            view.show_of("", self._instead(scene, view.cells))
+            view.show(self._instead(scene, view.cells), of="")
             return
         self.pane.prompts = {w.worker: w.prompt.partition("\n")[0] for w in run.workers}
         of = (matter, self.moving.is_whole, self.pane.shown.worker)
-        view.show_of(of, self._rows(scene, view.cells - 1, view.size.height))
+        view.show(self._rows(scene, view.cells - 1, view.size.height), of=of)
         left = self.query_one("#left", Rows)
         if left.size:
             check = step_command(self.session.step_view)
             rows, places = left_pane(self.pane, Beside(run, check, self.conflicts.queue, scene.now))
-            zones = (Zone(0, y, LEFT, 1, f"file:{n}") for n, y in enumerate(places))
-            left.show(Page(tuple(rows), tuple(zones)))
-            left.reveal(places[matter.file] if matter and places else 0)
+            at = places[matter.file] if matter and places else 0
+            left.show(rows, range(at, at + 3))
+
+    def _map_of_conflicts(self, height: int) -> Sequence[Span]:
+        """Return where each conflict stands in the whole; of a page, what is on screen."""
+        view = self.query_one("#conflict", Rows)
+        if view.count > view.size.height:
+            return view.edge_of_rows(height)
+        return edge_map(self.pane, height) if self.pane.shown else [blank(1)] * height
 
     def _instead(self, scene: Scene, cells: int) -> Sequence[Row]:
         """Return what is said where no conflict is to be decided."""
@@ -118,10 +124,6 @@ class ReviewScreen(Board):
         is_wide = moving.mode == "columns" or is_roomy
         draw = columns if is_wide and fits(self.pane, width, height) else card
         return draw(self.pane, look, width, height)
-
-    def on_scrolled_resized(self) -> None:
-        """Draw for another width of a pane."""
-        self.draw()
 
     def sentence(self, scene: Scene) -> Row:
         worker = self.session.worker_view
@@ -159,7 +161,21 @@ class ReviewScreen(Board):
         return action.label if action else ""
 
     def pointed(self, target: str, times: int) -> None:
-        del times
+        """Go to what was clicked. Two clicks take a proposal, one on a key does what it does.
+
+        The second half of a double click does nothing more: it would decide the next conflict.
+        """
         kind, _, rest = target.partition(":")
-        if kind == "file":
-            self.pane.to_path(int(rest))
+        pane = self.pane
+        goes = {"file": pane.to_path, "matter": pane.to, "conflict": pane.to_hunk}
+        if go := {**goes, "line": pane.pick}.get(kind):
+            go(int(rest))
+        elif kind == "key":
+            if times == 1:
+                self.action_idea(rest)
+        elif pane.picking:
+            self.say_refused("the proposal", "lines are picked now", "esc leaves them")
+        else:
+            pane.cursor = int(rest)
+            if times > 1:
+                self.perform("mark")

@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 
 from tui.bridge import PastRun
 from tui.controllers import ON_EVERY_SCREEN
-from tui.ink import Row
+from tui.ink import Row, clickable
 from tui.kit.dialogs import Choice
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.runs.page import no_run, ordered, past_row, run_head, run_row
 from tui.words.scene import Scene
@@ -35,7 +35,7 @@ class RunsScreen(Board):
     def compose_panes(self) -> ComposeResult:
         with Panes(classes="body"):
             yield Inked(id="head")
-            yield RowList()
+            yield Rows()
 
     def on_screen_resume(self) -> None:
         self.begin(self._ask_history, group="history", exclusive=True)
@@ -63,14 +63,16 @@ class RunsScreen(Board):
 
         def row(y: int) -> Row:
             is_focused = ids[y] == self.cursor
-            if y >= len(opened):
-                return past_row(past[y - len(opened)], scene, cells, is_focused=is_focused)
             is_marked = ids[y] in self.marked
-            return run_row(opened[y], scene, cells, is_focused=is_focused, is_marked=is_marked)
+            if y >= len(opened):
+                drawn = past_row(past[y - len(opened)], scene, cells, is_focused=is_focused)
+            else:
+                drawn = run_row(opened[y], scene, cells, is_focused=is_focused, is_marked=is_marked)
+            return clickable(drawn, f"run:{ids[y]}")
 
         at = ids.index(self.cursor) if ids else 0
         here = range(at, min(at + 1, len(ids)))
-        self.query_one(RowList).fill([f"run:{name}" for name in ids], row, here)
+        self.query_one(Rows).fill(len(ids), row, here)
 
     def has_what(self) -> bool:
         return bool(self._ids())

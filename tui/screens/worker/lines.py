@@ -11,8 +11,8 @@ from tui.words.cutting import cut_end, wrap
 from tui.words.figures import lasting
 
 FOLD_FROM = 3
-LINK = Ink(Role.ACCENT, underline=True)
-FOLD = "►"
+OPENS = "do:open"
+_LINK = Ink(Role.ACCENT, underline=True, does=OPENS)
 PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.\w+(?::\d+)?(?=$|[\s:,;)'\"])")
 BAD_RESULT = re.compile(r"exit [1-9]|fail|error", re.IGNORECASE)
 _LABEL, _TIME = 8, 8
@@ -82,7 +82,7 @@ def rows_of(item: Item, look: Look, *, has_head: bool) -> Iterator[LogRow]:
     """Return the rows of an item; an error that goes on has no head again."""
     yield from _line_rows(item.line, item.number, look, item.result, has_head=has_head)
     if item.is_fold:
-        text = f"{FOLD} {len(item.folded)} lines folded"
+        text = Span(f"► {len(item.folded)} lines folded", MUTED._replace(does=OPENS))
         yield LogRow(words(" " * (look.indent + 1), text), item.number)
     else:
         for number, line in enumerate(item.folded, item.number + 1):
@@ -131,7 +131,7 @@ def _marked(text: str, ink: Ink, kind: LogKind, query: str) -> Row:
         return (Span(text, ink),)
     return (
         Span(text[: found.start()], ink),
-        Span(found[0], LINK),
+        Span(found[0], _LINK),
         Span(text[found.end() :], ink),
     )
 

@@ -4,18 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
-from textual.strip import Strip
-from textual.widget import Widget
 
 from tui.ink import TEXT, Ink, Role, Row, Span, fit, grounded
-from tui.kit.inked import Inked
 from tui.kit.lists import cursor_row
-from tui.kit.readable import marked
-from tui.screens.worker.lines import FOLD, LINK, LogRow, Look
+from tui.kit.scrolled import Scrolled
+from tui.screens.worker.lines import LogRow, Look
 from tui.screens.worker.logs import Log
 from tui.words.figures import some
 
@@ -32,20 +27,15 @@ class _Eye(NamedTuple):
     below_top: int = 0
 
 
-class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
+class LogView(Scrolled):
     """The rows of a log on screen. Whatever moves the log's cursor is followed at the next draw.
 
-    Rows are counted for ever: a selection holds numbers of rows, and stays with its text while
-    lines come at the end and go at the beginning.
+    Rows are counted for ever: a selection stays with its text while lines come at the end and go
+    at the beginning.
     """
-
-    ALLOW_SELECT = True
 
     class Held(Message):
         """The log stands still now, or follows again: the mouse said so."""
-
-    class Opened(Message):
-        """A link or a fold was clicked."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()
@@ -56,9 +46,9 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
     # Drawing.
 
     @property
-    def top(self) -> int:
-        """Return the number of the row at the top of the screen."""
-        return self.log_lines.base + self.scroll_offset.y
+    def base(self) -> int:
+        """Return how many rows have gone before the first."""
+        return self.log_lines.base
 
     @property
     def room(self) -> int:
@@ -69,32 +59,18 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
     def _is_held(self) -> bool:
         return bool(self.log_lines.items) and not self.log_lines.is_following
 
-    @property
-    def _lead(self) -> int:
-        """Return the number of columns before the text: they are neither selected nor copied."""
-        return self.log_lines.look.indent + 1
-
-    def on_resize(self) -> None:
-        """Draw as many rows as there is room for now."""
-        super().on_resize()
-        self.update()
-
     def update(self) -> None:
         """Go to where the log is looked at, and paint what is new there."""
         known, cells = self.log_lines, self.size.width
         if not cells:
             return
         known.lay(Look(cells - 1, known.is_wrapped, known.has_times, known.started_at, known.query))
+        self.lead = known.look.indent + 1
         if known.layouts != self._eye.layouts and self.text_selection:
             self.screen.clear_selection()
-        self._measure(Size(cells, known.row_count + self._is_held))
-        self._go_to(self._wanted_top())
-        self._draw_seen()
-
-    def _measure(self, size: Size) -> None:
-        """Say how many rows there are; a size that is assigned would lay out the screen anew."""
-        self.set_reactive(Widget.virtual_size, size)
-        self.vertical_scrollbar.window_virtual_size = size.height
+        self.measure(known.row_count + self._is_held)
+        self.go_to(self.base + self._wanted_top())
+        self.paint()
 
     def _wanted_top(self) -> int:
         """Return how many rows are scrolled away: following, under the cursor, or as before."""
@@ -111,21 +87,13 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
             return top  # scrolled by hand, perhaps into the middle of a long item
         return max(min(top, begin), min(end - room, begin))
 
-    def _go_to(self, top: int) -> None:
-        """Scroll without its watchers, which would paint everything."""
-        top = max(min(top, self.log_lines.row_count - self.room), 0)
-        if top != self.scroll_offset.y:
-            self.set_reactive(Widget.scroll_y, float(top))
-            self.set_reactive(Widget.scroll_target_y, float(top))
-            self.vertical_scrollbar.position = top
-
-    def _draw_seen(self) -> None:
+    def seen(self) -> Sequence[Row]:
+        """Return the rows on screen, below them that the log holds."""
         known = self.log_lines
         begin = known.rows_of(known.cursor)[0] if known.items else 0
         self._eye = _Eye(known.layouts, known.base, known.cursor, self.room, begin - self.top)
         if not known.items:
-            self.show(self.instead)
-            return
+            return self.instead
         here = known.cursor if self._is_held and not self.text_selection else -1
         rows = [
             cursor_row(drawn.row, self.size.width, is_focused=index == here)
@@ -134,7 +102,7 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
         if self._is_held:
             rows += [()] * (self.room - len(rows))
             rows.append(self._foot())
-        self.show(rows)
+        return rows
 
     def _foot(self) -> Row:
         """Say what has come in below since the log holds, or what is missing above."""
@@ -146,34 +114,21 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
 
     # Selecting.
 
-    def render_line(self, y: int) -> Strip:
-        """Return one row; the one under the mouse tells where its signs are."""
-        strip, number, selection = super().render_line(y), self.top + y, self.text_selection
-        if selection and y < min(self.room, len(self.rows)):
-            start, stop = self._columns(selection, number, self.rows[y])
-            if start < stop:
-                strip = self._strip(marked(self.rows[y], start, stop))
-        is_pointed = self.app.mouse_position.y - self.content_region.y == y
-        return strip.apply_offsets(0, number) if is_pointed else strip
-
-    def _columns(self, selection: Selection, number: int, row: Row) -> tuple[int, int]:
-        """Return the selected columns of a row."""
-        start, stop = selection.get_span(number) or (0, 0)
-        end = len("".join(span.text for span in row).rstrip())
-        return max(start, self._lead), end if stop < 0 else min(stop, end)
+    def columns(self, selection: Selection, number: int, text: str) -> tuple[int, int]:
+        """Return the selected columns of a row of the log; of the last row on screen none."""
+        is_foot = number >= self.base + self.log_lines.row_count
+        return (0, 0) if is_foot else super().columns(selection, number, text)
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Paint what is selected, without the cursor."""
-        super().selection_updated(selection)
-        self._draw_seen()
+        """Paint what is selected, without the cursor; rows stay what they are."""
+        del selection
+        self.refresh()
+        self.paint()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text without times and labels, its lines whole where they wrapped."""
         known = self.log_lines
-        begin = known.base if selection.start is None else max(selection.start.y, known.base)
-        end = known.base + known.row_count
-        if selection.end is not None:
-            end = min(selection.end.y + 1, end)
+        begin, end = self.touched(selection)
         lines: list[str] = []
         before, until = -1, 0
         for number, (_, drawn) in enumerate(known.rows(begin, end), begin):
@@ -188,26 +143,23 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
     def _chosen_of(self, drawn: LogRow, selection: Selection, number: int) -> tuple[str, int, int]:
         """Return what is selected of a row, and where in its line that begins and ends."""
         ending = f"  {drawn.result}" if drawn.result else ""
-        row = (Span(" " * self._lead + drawn.piece + ending),)
-        start, stop = (x - self._lead for x in self._columns(selection, number, row))
+        shown = " " * self.lead + drawn.piece + ending
+        start, stop = (x - self.lead for x in self.columns(selection, number, shown))
         return (drawn.piece + ending)[start:stop], drawn.start + start, drawn.start + stop
 
     # The mouse.
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Hold where somebody scrolls to, and follow again where that is the end."""
-        super().watch_scroll_y(old_value, new_value)
         known = self.log_lines
-        if not known.items:
-            return
-        if round(new_value) < self.max_scroll_y:
+        if known.items and round(new_value) < self.max_scroll_y:
             known.hold()
-        elif new_value > old_value:
+        elif known.items and new_value > old_value:
             known.follow()
-        if not known.is_following:  # the cursor stays on screen
+        if known.items and not known.is_following:  # the cursor stays on screen
             begin, end = known.item_at(self.top), known.item_at(self.top + self.room - 1)
             known.cursor = max(min(known.cursor, end), begin)
-        self._draw_seen()
+        super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Held())
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -216,20 +168,12 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
         if known.items and event.button == 1 and event.y < self.room:
             known.hold()
             known.cursor = known.item_at(self.top + min(event.y, self.room - 1))
-            self._draw_seen()
+            self.paint()
             self.post_message(self.Held())
 
     def on_click(self, event: events.Click) -> None:
-        """Open the link or the fold that was clicked; follow where the foot was."""
+        """Follow where the last row was clicked, which says that it holds."""
         if event.y >= self.room:
+            event.prevent_default()
             self.log_lines.follow()
             self.post_message(self.Held())
-            return
-        row = self.rows[event.y] if event.y < len(self.rows) else ()
-        at = 0
-        for text, ink in row:
-            at += len(text)
-            if event.x < at:
-                if ink._replace(ground=None) == LINK or text.startswith(FOLD):
-                    self.post_message(self.Opened())
-                return

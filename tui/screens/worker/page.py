@@ -11,11 +11,10 @@ from tui.ink import (
     MUTED,
     TEXT,
     Ink,
-    Page,
     Role,
     Row,
     Span,
-    Zone,
+    clickable,
     fit,
     row_width,
     spread,
@@ -53,20 +52,16 @@ def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int)
     return spread(left, right, cells)
 
 
-def tab_row(tabs: Mapping[str, str], current: str, cells: int, endings: Sequence[Page]) -> Page:
+def tab_row(tabs: Mapping[str, str], current: str, cells: int, endings: Sequence[Row]) -> Row:
     """The tabs, the current one underlined; at the right as much as fits of what the pane says."""
     row: list[Span] = []
-    zones: list[Zone] = []
     for tab, title in tabs.items():
         row.append(Span("  " if row else " "))
         ink = Ink(bold=True, underline=True) if tab == current else MUTED
-        zones.append(Zone(row_width(row), 0, len(title), 1, f"tab:{tab}"))
-        row.append(Span(title, ink))
+        row.append(Span(title, ink._replace(does=f"tab:{tab}")))
     room = cells - row_width(row) - 2
-    ending = next((known for known in endings if row_width(known.rows[0]) <= room), Page(((),)))
-    at = cells - row_width(ending.rows[0])
-    zones += [zone._replace(x=zone.x + at) for zone in ending.zones]
-    return Page((spread(row, ending.rows[0], cells),), tuple(zones))
+    ending = next((known for known in endings if row_width(known) <= room), ())
+    return spread(row, ending, cells)
 
 
 def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:
@@ -218,5 +213,6 @@ def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> l
             else words("ended")
         )
         row = words(Span(f" attempt {number}  ", BOLD), *said)
-        rows.append(cursor_row(row, cells, is_focused=number == cursor))
+        drawn = cursor_row(row, cells, is_focused=number == cursor)
+        rows.append(clickable(drawn, f"attempt:{number}"))
     return rows if worker.attempt else [(), words(" It has not begun.")]

@@ -7,8 +7,8 @@ from textual.message import Message
 from textual.widgets import Input
 
 from tui.controllers import Going
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board, Controller
+from tui.kit.scrolled import Rows
 from tui.screens.worker.logs import DETAILS, Log
 from tui.screens.worker.tabs import LOG, TITLES, Attempts
 
@@ -57,8 +57,8 @@ class Reading(Controller):
             self._pane.scroll_relative(y=by, animate=False)
 
     @property
-    def _pane(self) -> RowList:
-        return self.screen.query_one(f"#{self.tab}", RowList)
+    def _pane(self) -> Rows:
+        return self.screen.query_one(f"#{self.tab}", Rows)
 
     def do_down(self) -> None:
         self._move(1)
@@ -189,9 +189,7 @@ class Reading(Controller):
         self.screen.toggle_class("-zoomed")
 
     def do_leave(self) -> None:
-        if self.screen.selections:
-            self.screen.clear_selection()
-        elif self.log.query:
+        if self.log.query:
             self.log.query = ""
         elif not self.log.is_following:
             self.log.follow()

@@ -9,11 +9,11 @@ from textual.widgets import ContentSwitcher, Input
 
 from tui.bridge import LogGrew, LogName
 from tui.controllers import ON_WORKERS
-from tui.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, row_width, words
+from tui.ink import KEY, TEXT, Ink, Role, Row, Span, clickable, words
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.worker.log_view import LogView
 from tui.screens.worker.page import side, tab_row, worker_subject
@@ -47,8 +47,8 @@ class WorkerScreen(Board):
                         yield LogView(self.reading.log)
                         yield SearchLine(placeholder="n and N go through the hits", compact=True)
                     for tab in TABS:
-                        yield RowList(id=tab.name)
-            yield RowList(id="side")
+                        yield Rows(id=tab.name)
+            yield Rows(id="side")
 
     # Which log.
 
@@ -74,8 +74,6 @@ class WorkerScreen(Board):
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
         self.reading.attempt = None
-        for pane in self.query(RowList):
-            pane.start_over()
         self._watch()
 
     def take_log(self, grew: LogGrew) -> None:
@@ -102,20 +100,20 @@ class WorkerScreen(Board):
         self._watch()
         switcher = self.query_one(ContentSwitcher)
         switcher.current = self.reading.tab
-        tabs.show(tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state()))
+        tabs.show([tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state())])
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
         else:
             attempt = self.reading.attempt or worker.attempt
-            pane = self.query_one(f"#{self.reading.tab}", RowList)
+            pane = self.query_one(f"#{self.reading.tab}", Rows)
             tab = next(self.does(tab) for tab in TABS if tab.name == self.reading.tab)
             cells = switcher.size.width - pane.styles.scrollbar_size_vertical
             rows = tab.draw(Shown(worker, scene, attempt, cells))
-            pane.fill(tab.targets(rows), rows.__getitem__)
-        beside = self.query_one("#side", RowList)
+            pane.show(rows, of=worker.worker)
+        beside = self.query_one("#side", Rows)
         if worker and beside.display:
             known = side(worker, scene, beside.size.width)
-            beside.fill([""] * len(known), known.__getitem__)
+            beside.show(known, of=worker.worker)
 
     def _draw_log(self) -> None:
         view = self.query_one(LogView)
@@ -132,7 +130,7 @@ class WorkerScreen(Board):
         hidden = f" {some(len(log.lines), 'line')}, none of a kind that is shown. "
         return [(), words(hidden, Span(self.key_of("more"), KEY), " shows more.")]
 
-    def _log_state(self) -> Sequence[Page]:
+    def _log_state(self) -> Sequence[Row]:
         """Return the state of the log in words: in full, and shorter where there is less room."""
         if self.reading.tab != LOG:
             return ()
@@ -140,14 +138,8 @@ class WorkerScreen(Board):
         found = Span(f"/{log.query}: {log.hits}   " if log.query else "", Ink(Role.WAITING))
         kinds = words("show ", Span(f"{log.shown_kinds}  ", TEXT))
         mark = "FOLLOW" if log.is_following else "HOLD"
-        state = Span(f"{mark} ", Ink(Role.ACCENT, bold=True))
-
-        def page(*before: Span) -> Page:
-            zone = Zone(row_width(before), 0, len(mark), 1, "do:follow")
-            more = Zone(len(found.text), 0, zone.x - len(found.text), 1, "do:show_kinds")
-            return Page(((*before, state),), (more, zone))
-
-        return page(found, *kinds), page(found), page()
+        state = Span(f"{mark} ", Ink(Role.ACCENT, bold=True, does="do:follow"))
+        return (found, *clickable(kinds, "do:show_kinds"), state), (found, state), (state,)
 
     def sentence(self, scene: Scene) -> Row:
         worker, step = self.session.worker_view, self.session.step_view
@@ -182,10 +174,6 @@ class WorkerScreen(Board):
                 self.perform("open")
 
     def on_log_view_held(self, _: LogView.Held) -> None:
-        self.draw()
-
-    def on_log_view_opened(self, _: LogView.Opened) -> None:
-        self.action_idea("open")
         self.draw()
 
     def on_input_changed(self, changed: Input.Changed) -> None:

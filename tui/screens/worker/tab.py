@@ -1,6 +1,5 @@
 """Stand for one tab of a worker: a controller that draws rows."""
 
-from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from engine.messages.results import WorkerView
@@ -27,7 +26,3 @@ class Tab(Controller):
     def draw(self, of: Shown) -> list[Row]:
         """Return the rows."""
         raise NotImplementedError
-
-    def targets(self, rows: list[Row]) -> Sequence[str]:
-        """Return what a click on each row means, if anything."""
-        return [""] * len(rows)

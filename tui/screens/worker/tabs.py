@@ -1,7 +1,5 @@
 """The tabs of a worker beside its log."""
 
-from collections.abc import Sequence
-
 from tui.ink import Row
 from tui.screens.worker.environment import Environment
 from tui.screens.worker.page import attempts_tab, limits_tab, prompt_tab
@@ -43,9 +41,6 @@ class Attempts(Tab):
 
     def draw(self, of: Shown) -> list[Row]:
         return attempts_tab(of.worker, of.scene, of.attempt, of.cells)
-
-    def targets(self, rows: list[Row]) -> Sequence[str]:
-        return [f"attempt:{number}" if number else "" for number in range(len(rows))]
 
 
 LOG = "log"

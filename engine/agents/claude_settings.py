@@ -1,0 +1,134 @@
+"""Hand Claude Code by what it logs in, whom it asks, and copies of the user's own settings."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+from engine.agents.contract import LaunchRequest
+from engine.agents.options import more_arguments, picked
+from engine.agents.records import Record, at, text_of
+from engine.agents.user_settings import SettingsCopy
+from engine.system import IS_PORTABLE
+
+_FOLDER = ".claude"
+_KEPT_SETTINGS = (
+    *("model", "language", "outputStyle", "effortLevel", "alwaysThinkingEnabled"),
+    *("includeCoAuthoredBy", "attribution"),
+)
+_LEFT_SETTINGS = {
+    "hooks": "they run code",
+    "apiKeyHelper": "it runs code",
+    "statusLine": "nobody would see it",
+    "enabledPlugins": "plugins may bring hooks",
+}
+_IMPORT = re.compile(r"(?:^|\s)@((?:~/\.claude/)?[\w.-][\w./-]*)", re.MULTILINE)
+_QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+}
+_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - the variable's name, not its value
+LOGINS_OF_CLAUDE = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", _TOKEN)
+CLOUDS_OF_CLAUDE = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+_VARIABLES = (
+    *LOGINS_OF_CLAUDE,
+    *CLOUDS_OF_CLAUDE,
+    *("ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"),
+    *("CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"),
+    *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
+)
+CREDENTIALS_OF_CLAUDE = ".credentials.json"
+
+
+def environment_of_claude(request: LaunchRequest) -> dict[str, str]:
+    """By what it logs in, whom it asks, and that it is to be quiet."""
+    given = {**picked(request, _VARIABLES), **_provider(_copy(request))}
+    return {
+        **({} if given.keys() & {*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE} else _token(request)),
+        **given,
+        **_QUIET,
+    }
+
+
+def _copy(request: LaunchRequest) -> SettingsCopy:
+    return SettingsCopy(request, folder=_FOLDER, variable="CLAUDE_CONFIG_DIR")
+
+
+def _provider(copy: SettingsCopy) -> dict[str, str]:
+    """Return the variables of the user's settings that say whom it asks: they are always kept."""
+    found = copy.json("settings.json").get("env")
+    given = found.items() if isinstance(found, dict) else ()
+    return {n: text_of(v) for n, v in given if n in _VARIABLES or copy.passes(n)}
+
+
+def wanted_login_of_claude(request: LaunchRequest) -> str:
+    """Return how to log in, where there is nothing by which Claude Code could."""
+    given = {*environment_of_claude(request), *request.choice.env}
+    is_kept = not request.user_home or IS_PORTABLE or _login_file(request).is_file()
+    if is_kept or "--settings" in more_arguments(request):
+        return ""  # its file may be renewed, a keychain may hold it
+    found = given & {*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE}
+    return "" if found else "Start `claude` and say /login, or set ANTHROPIC_API_KEY."
+
+
+def settings_of_claude(request: LaunchRequest) -> SettingsCopy:
+    """Return the user's own instructions, skills, commands, sub-agents and MCP servers."""
+    copy = _copy(request)
+    copy.instructions("CLAUDE.md")
+    for name in _IMPORT.findall(copy.text("CLAUDE.md") or ""):
+        if ".." not in Path(name).parts:
+            copy.instructions(name.removeprefix("~/.claude/"))
+    copy.folders("rules", "skills", "commands", "agents", "output-styles")
+    settings = copy.json("settings.json")
+    for name, why in _LEFT_SETTINGS.items():
+        if settings.get(name):
+            copy.leave(f"{name} of {copy.shown('settings.json')}", why)
+    given = settings.get("env")
+    for name in given.keys() - _provider(copy).keys() if isinstance(given, dict) else ():
+        copy.leave(f"{name} of {copy.shown('settings.json')}", "not named in `sandbox.env`")
+    if copy.wants_all and (kept := _kept_settings(request, settings)):
+        copy.taken.append(f"{', '.join(sorted(kept))} of {copy.shown('settings.json')}")
+        copy.put(f"{_FOLDER}/settings.json", json.dumps(kept))
+    _copy_servers(request, copy)
+    return copy
+
+
+def _kept_settings(request: LaunchRequest, settings: Record) -> Record:
+    kept = {name: settings[name] for name in _KEPT_SETTINGS if name in settings}
+    if request.choice.model:
+        kept.pop("model", None)
+    denied = at(settings, "permissions", "deny")
+    return {**kept, "permissions": {"deny": denied}} if denied else kept
+
+
+def _copy_servers(request: LaunchRequest, copy: SettingsCopy) -> None:
+    """Copy the MCP servers that the user has everywhere, and those of this repository alone."""
+    is_moved = request.environment.get("CLAUDE_CONFIG_DIR")
+    known = copy.json(".claude.json" if is_moved else f"{request.user_home}/.claude.json")
+    here = at(known, "projects", request.folder) or {}
+    found = {**(known.get("mcpServers") or {}), **(at(here, "mcpServers") or {})}
+    if servers := copy.servers(found, "~/.claude.json"):
+        copy.put(".claude.json", json.dumps({"mcpServers": servers}))
+
+
+def _login_file(request: LaunchRequest) -> Path:
+    folder = request.environment.get("CLAUDE_CONFIG_DIR") or f"{request.user_home}/.claude"
+    return Path(folder, CREDENTIALS_OF_CLAUDE)
+
+
+def _token(request: LaunchRequest) -> dict[str, str]:
+    """The access token of the user's own login, where no variable says how to log in.
+
+    Never the refresh token beside it: it can be used once only, so a copy of the login in a
+    worker's HOME would log the user out.
+    """
+    if not request.user_home:
+        return {}
+    try:
+        kept = json.loads(_login_file(request).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))
+    is_live = isinstance(expires_ms, int | float) and expires_ms / 1000 > time.time()
+    return {_TOKEN: token} if isinstance(token, str) and is_live else {}

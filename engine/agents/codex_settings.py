@@ -1,0 +1,217 @@
+"""Hand Codex its login, the provider that the user works by, and copies of the user's settings.
+
+A provider of the user's own is used as it is, or the start is refused: Codex without it would send
+the code to somebody else.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engine.agents.contract import LaunchRequest
+from engine.agents.options import more_arguments
+from engine.agents.records import Record, at, text_of
+from engine.agents.user_settings import SettingsCopy
+from engine.errors import AgentError
+
+_FOLDER = ".codex"
+_OWN: Record = {"check_for_update_on_startup": False, "analytics": {"enabled": False}}
+KEYS_OF_CODEX = ("CODEX_API_KEY", "OPENAI_API_KEY")
+_OF_THE_PROVIDER = (
+    *("model", "model_provider", "openai_base_url", "chatgpt_base_url", "oss_provider"),
+    *("model_context_window", "model_auto_compact_token_limit", "service_tier"),
+)
+_KEPT = (
+    *("model_reasoning_effort", "model_reasoning_summary", "model_verbosity", "personality"),
+    *("web_search", "tools", "project_doc_max_bytes", "project_doc_fallback_filenames"),
+)
+_LEFT = {
+    "hooks": "they run code",
+    "notify": "it runs code",
+    "plugins": "plugins may bring hooks",
+    "model_instructions_file": "it replaces the client's own words",
+}
+_BUILT_IN = {"openai", "ollama", "lmstudio", "amazon-bedrock"}
+_CHOSEN = re.compile(r"model_provider\s*=\s*[\"']?([\w-]+)")
+
+
+def home_of_codex(request: LaunchRequest) -> dict[str, str]:
+    """Return the folder of the worker's in which Codex keeps its things."""
+    return {"CODEX_HOME": f"{request.home}/{_FOLDER}"}
+
+
+def environment_of_codex(request: LaunchRequest) -> dict[str, str]:
+    """Return its folder, and the key that the user's own provider wants, by its name."""
+    copy = _copy(request)
+    provider = _provider(request, _config(copy))
+    names = [text_of(provider.get("env_key"))]
+    headers = provider.get("env_http_headers")
+    names += map(text_of, headers.values()) if isinstance(headers, dict) else ()
+    given = {**request.environment, **request.choice.env}
+    return {**{n: given[n] for n in names if given.get(n)}, **home_of_codex(request)}
+
+
+def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
+    """Return its settings and, where the user has one, a login and settings of the user's own."""
+    copy = _copy(request)
+    config = _config(copy)
+    provider = _provider(request, config)
+    copy.instructions("AGENTS.override.md", "AGENTS.md")
+    copy.folders("skills", "prompts", "agents")
+    for name, why in _LEFT.items():
+        if config.get(name):
+            copy.leave(f"{name} of {copy.shown('config.toml')}", why)
+    wanted = (*_OF_THE_PROVIDER, *(_KEPT if copy.wants_all else ()))
+    kept = {name: config[name] for name in wanted if name in config}
+    if kept:
+        copy.taken.append(f"{', '.join(kept)} of {copy.shown('config.toml')}")
+    if provider:
+        kept["model_providers"] = {kept["model_provider"]: provider}
+    if servers := copy.servers(config.get("mcp_servers"), copy.shown("config.toml")):
+        kept["mcp_servers"] = servers
+    copy.put(f"{_FOLDER}/config.toml", toml_text({**kept, **_OWN}))
+    login = _login(request) if provider.get("requires_openai_auth", not provider) else None
+    if login is not None:
+        copy.put(f"{_FOLDER}/auth.json", json.dumps(login))
+    return copy
+
+
+def wanted_login_of_codex(request: LaunchRequest) -> str:
+    """Return how to log in, where Codex asks OpenAI and there is nothing by which it could."""
+    config = _config(_copy(request))
+    is_own = _provider(request, config) or text_of(config.get("model_provider")) not in {
+        "",
+        "openai",
+    }
+    if (
+        is_own
+        or not request.user_home
+        or _login(request)
+        or request.choice.env.keys() & {*KEYS_OF_CODEX}
+    ):
+        return ""
+    return "Say `codex login`, or set OPENAI_API_KEY."
+
+
+def _copy(request: LaunchRequest) -> SettingsCopy:
+    return SettingsCopy(request, folder=_FOLDER, variable="CODEX_HOME")
+
+
+def _config(copy: SettingsCopy) -> Record:
+    """The user's settings, those of the profile that is chosen there in place of the others."""
+    try:
+        config = tomllib.loads(copy.text("config.toml") or "")
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise copy.unreadable("config.toml", error) from error
+    profile = at(config, "profiles", text_of(config.get("profile")))
+    return {**config, **(profile if isinstance(profile, dict) else {})}
+
+
+# ---------------------------------------------------------------------- whom it asks
+
+
+def _provider(request: LaunchRequest, config: Record) -> Record:
+    """Return the provider that the user's settings describe; nothing for one that is built in.
+
+    Raises:
+        AgentError: It is not described, or works only with a key that is not passed on by name.
+    """
+    name = text_of(config.get("model_provider")) or "openai"
+    told = _CHOSEN.search(" ".join(more_arguments(request)))
+    if told is not None and told[1] != name:
+        config["model_provider"], name = told[1], told[1]
+    provider = at(config, "model_providers", name)
+    if isinstance(provider, dict):
+        _check(request, name, provider)
+        return provider
+    if told is None and name not in _BUILT_IN:
+        raise AgentError(
+            f"your settings name the model provider {name!r} and do not describe it",
+            hint=f"Describe [model_providers.{name}] in ~/.codex/config.toml: no other is used.",
+        )
+    return {}
+
+
+def _check(request: LaunchRequest, name: str, provider: Record) -> None:
+    copy = _copy(request)
+    given = {**request.environment, **request.choice.env}
+    variable = text_of(provider.get("env_key"))
+    if variable and not given.get(variable):
+        raise AgentError(
+            f"the model provider {name!r} wants its key in {variable}, which is not set",
+            hint=f"Set {variable}, or name another provider in ~/.codex/config.toml.",
+        )
+    headers = provider.get("http_headers")
+    secret = [
+        header
+        for header, value in (headers.items() if isinstance(headers, dict) else ())
+        if copy.is_secret_header(header, text_of(value))
+    ]
+    found = [key for key in ("experimental_bearer_token", "auth") if provider.get(key)]
+    if found or secret or copy.is_secret(text_of(provider.get("base_url"))):
+        what = ", ".join((*found, *secret)) or "base_url"
+        raise AgentError(
+            f"the model provider {name!r} holds its key in {what}, which no worker is given",
+            hint="Name a variable in its `env_key` or `env_http_headers` instead.",
+        )
+
+
+# ---------------------------------------------------------------------- by what it logs in
+
+
+def _login(request: LaunchRequest) -> Record | None:
+    """Return a key, or a login without its refresh token.
+
+    That token can be used once only: a copy of it in a worker's HOME would log the user out.
+    """
+    kept = _kept_login(request)
+    key = next((value for name in KEYS_OF_CODEX if (value := request.environment.get(name))), None)
+    if key := key or text_of(at(kept, "OPENAI_API_KEY")):
+        return {"auth_mode": "apikey", "OPENAI_API_KEY": key}
+    tokens = at(kept, "tokens")
+    if not text_of(at(tokens, "access_token")):
+        return None
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # else codex would try to renew it
+    return {"tokens": {**tokens, "refresh_token": ""}, "last_refresh": now}
+
+
+def _kept_login(request: LaunchRequest) -> object:
+    if not request.user_home:
+        return None
+    folder = request.environment.get("CODEX_HOME") or f"{request.user_home}/{_FOLDER}"
+    try:
+        return json.loads(Path(folder, "auth.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+# ---------------------------------------------------------------------- TOML
+
+
+def toml_word(text: str) -> str:
+    """Return a text as TOML writes it: as JSON does, but for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_text(table: Mapping[str, Any]) -> str:
+    """Return a TOML document; tables in it are written in place."""
+    return "".join(f"{toml_word(name)} = {_toml(value)}\n" for name, value in table.items())
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return toml_word(value)
+        case dict():
+            inner = (f"{toml_word(name)} = {_toml(one)}" for name, one in value.items())
+            return f"{{{', '.join(inner)}}}"
+        case list():
+            return f"[{', '.join(map(_toml, value))}]"
+        case _:
+            return str(value)

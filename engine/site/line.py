@@ -1,0 +1,170 @@
+"""Hold a conversation with the far half of a site, and begin it anew when its child dies."""
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Process, TaskGroup
+
+from engine.errors import WorkspaceError
+from engine.private import private_folder
+from engine.site.far import Far, Opening
+from engine.site.wire import Message, Pipe, answered, ask
+
+NAME = "child"
+P = ParamSpec("P")
+T = TypeVar("T")
+_TRIES = 4
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A call that waits for its answer; None where the child died before it came."""
+
+    pipe: Pipe
+    done: anyio.Event = field(default_factory=anyio.Event)
+    said: Message | None = None
+
+
+class Line:
+    """The conversation with a far half, begun anew with another child when one dies.
+
+    Attributes:
+        births: How many children there have been; what was told to one the next does not know.
+    """
+
+    def __init__(self, opening: Opening, tasks: TaskGroup, start: Sequence[str]) -> None:
+        self.opening = opening
+        self._tasks = tasks
+        self._start = start
+        self._pipe: Pipe | None = None
+        self.process: Process | None = None
+        self._beginning = anyio.Lock()
+        self._calls: dict[int, _Waiting] = {}
+        self._last = 0
+        self.births = 0
+        self.is_closed = False
+
+    async def call(
+        self,
+        act: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Call a function of the far half; ask once more where a child died over it.
+
+        Raises:
+            WorkspaceError: No child lives long enough to answer.
+        """
+        message = ask(act, args, named)
+        for _ in range(_TRIES):
+            pipe = await self._ready()
+            said = None if pipe is None else await self._told(pipe, message)
+            if said is not None:
+                value: T = answered(act, said)
+                return value
+            if self._pipe is pipe:
+                self._pipe = None
+        raise WorkspaceError(f"the site {NAME!r} does not answer", hint=f"Its log is {self._log}.")
+
+    async def has_lived(self) -> bool:
+        """Return whether there was ever a child here, of this engine or an earlier one."""
+        return await anyio.Path(self.opening.home).exists()
+
+    async def _told(self, pipe: Pipe, message: Message) -> Message | None:
+        self._last += 1
+        number, waiting = self._last, _Waiting(pipe)
+        self._calls[number] = waiting
+        try:
+            if not await pipe.send({**message.head, "n": number}, message.blob):
+                return None
+            await waiting.done.wait()
+        except BaseException:
+            with anyio.CancelScope(shield=True):  # what was begun there comes to its end first
+                if await pipe.send({"n": number}):
+                    await waiting.done.wait()
+            raise
+        finally:
+            del self._calls[number]
+        return waiting.said
+
+    async def _ready(self) -> Pipe | None:
+        """Return the pipe to a child that lives; None where it died before it could hear."""
+        async with self._beginning:
+            if self._pipe is None:
+                if self.is_closed:
+                    raise WorkspaceError(f"the site {NAME!r} is closed")
+                self._pipe = await self._begin()
+            return self._pipe
+
+    async def _begin(self) -> Pipe | None:
+        ours, theirs = socket.socketpair()
+        pipe = Pipe(ours)
+        try:
+            await anyio.to_thread.run_sync(private_folder, self.opening.home)
+            with theirs:
+                self.process = await self._start_child(theirs)
+            self.births += 1
+            self._tasks.start_soon(self._listen, pipe, self.process)
+            said = await self._told(pipe, ask(Far.open, [self.opening], {}))
+            if said is None:
+                pipe.close()
+                return None
+            answered(Far.open, said)
+        except BaseException:
+            pipe.close()  # the child ends by that
+            raise
+        return pipe
+
+    async def _start_child(self, end: socket.socket) -> Process:
+        with await anyio.to_thread.run_sync(partial(self._log.open, "ab")) as said:
+            return await anyio.open_process(
+                [*self._start, str(self.opening.home)],  # for people: it reads no argument
+                stdin=end.fileno(),
+                stdout=said,
+                stderr=said,
+                cwd=self.opening.home,
+                env=self._environment(),
+                start_new_session=True,
+            )
+
+    @property
+    def _log(self) -> Path:
+        return self.opening.home / "far.log"
+
+    def _environment(self) -> dict[str, str]:
+        env = self.opening.environment
+        kept = {name: env[name] for name in ("PATH", "HOME", "TMPDIR") if name in env}
+        return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    async def _listen(self, pipe: Pipe, process: Process) -> None:
+        try:
+            while (message := await pipe.receive()) is not None:
+                waiting = self._calls.get(message.head["n"])
+                if waiting is not None:
+                    waiting.said = message
+                    waiting.done.set()
+        finally:  # nobody waits for an answer that nobody hears
+            if self._pipe is pipe:
+                self._pipe = None
+            pipe.close()
+            for waiting in [one for one in self._calls.values() if one.pipe is pipe]:
+                waiting.done.set()
+        with anyio.CancelScope(shield=True), anyio.move_on_after(10):
+            await process.wait()
+
+    async def close(self) -> None:
+        """Hang up; the child ends by that."""
+        self.is_closed = True
+        if self._pipe is not None:
+            self._pipe.close()
+        if self.process is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(10):
+                await self.process.wait()

@@ -1,0 +1,129 @@
+"""The user's own settings of a client reach the worker in the sandbox, and no key goes along."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.clients import KEY, WORK, Serve
+from tests.agents.model_server import ModelServer, Turn
+from tests.agents.real_runs import RealRun
+
+pytestmark = pytest.mark.real_agents
+
+SERVER = Path(__file__).with_name("mcp_server.py")
+AGENTS = ("claude", "codex")
+SKILL = "---\nname: brew\ndescription: Brews the tea of plait.\n---\nBoil water.\n"
+UNNAMED = "the-unnamed-value"
+
+
+def write(home: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def settings_of(agent: str, server: ModelServer, tool: Path) -> dict[str, str]:
+    """The files of a user who works by a provider of their own, with a skill and an MCP server."""
+    env = {"PASSED": "sunshine", "UNNAMED": UNNAMED}
+    if agent == "claude":
+        provider = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_AUTH_TOKEN": KEY}
+        hook = {"type": "command", "command": "touch hooked"}
+        hooks = {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}
+        weather = {"command": "python3", "args": [str(tool)], "env": env}
+        return {
+            ".claude/CLAUDE.md": "Always greet the badger.\n@tea.md\n",
+            ".claude/tea.md": "Tea is holy.\n",
+            ".claude/skills/brew/SKILL.md": SKILL,
+            ".claude/settings.json": json.dumps({"env": provider, "hooks": hooks}),
+            ".claude.json": json.dumps({"mcpServers": {"weather": weather}}),
+        }
+    told = "\n".join(f"{name} = {json.dumps(value)}" for name, value in env.items())
+    return {
+        ".codex/AGENTS.md": "Always greet the badger.\n",
+        ".codex/skills/brew/SKILL.md": SKILL,
+        ".codex/config.toml": f"""
+model = "gpt-5.1"
+model_provider = "corp"
+notify = ["touch", "hooked"]
+[model_providers.corp]
+name = "corp"
+base_url = "{server.url}/v1"
+wire_api = "responses"
+env_key = "CORP_KEY"
+[mcp_servers.weather]
+command = "python3"
+args = [{json.dumps(str(tool))}]
+[mcp_servers.weather.env]
+{told}
+""",
+    }
+
+
+class Kept:
+    """A user with settings of their own, whose agent is run."""
+
+    def __init__(self, agent: str, folder: Path, server: ModelServer, **files: str) -> None:
+        self.agent = agent
+        self.real = real = RealRun(folder, agent, server)
+        self.home = folder / "home"
+        tools = folder / "tools"
+        tools.mkdir()
+        tool = Path(shutil.copy(SERVER, tools))
+        write(self.home, settings_of(agent, server, tool) | files)
+        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+            real.env.pop(name, None)
+        real.env |= {"HOME": str(self.home), "CORP_KEY": KEY, "OPENAI_API_KEY": "for-openai-alone"}
+        self.sandbox = {"env": ["PASSED"], "paths": [str(tools)]}
+
+    def run(self, **agent: Any) -> dict[str, Any]:
+        real = self.real
+        real.plan(runtime={"sandbox": self.sandbox})
+        path = real.folder.parent / "plait.yaml"
+        manifest = json.loads(path.read_text())
+        manifest["agents"] = {self.agent: {"adapter": self.agent, **agent}}
+        path.write_text(json.dumps(manifest))
+        return real.run()
+
+
+def uses_tool(agent: str) -> Turn:
+    name = {"claude": "mcp__weather__tell_weather", "codex": "mcp__weather.tell_weather"}[agent]
+    return Turn(uses=(name, {}))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_the_user_has_reaches_the_first_request(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve([WORK[0], uses_tool(agent), WORK[1]])
+    user = Kept(agent, folder, server)
+    result = user.run()
+    assert result["outcome"] == "success", result
+    first = json.dumps(server.requests[0])
+    assert "greet the badger" in first
+    assert "Brews the tea of plait" in first
+    assert "tell_weather" in first
+    last = json.dumps(server.requests[-1])
+    assert "rain sunshine" in last
+    assert UNNAMED not in last
+    assert not {login for login in server.logins if login != f"Bearer {KEY}"}
+    log = user.real.shell.plait("logs", "work/worker_1").out
+    assert "MCP server weather" in log
+    assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
+    assert ("hooks of" if agent == "claude" else "notify of") in log
+    assert "hooked" not in user.real.files_of_change()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("wish", ["instructions", "none"])
+def test_the_user_says_what_reaches_it(wish: str, agent: str, folder: Path, serve: Serve) -> None:
+    server = serve(WORK)
+    assert Kept(agent, folder, server).run(user_settings=wish)["outcome"] == "success"
+    first = json.dumps(server.requests[0])
+    assert ("greet the badger" in first) is (wish == "instructions")
+    assert "Brews the tea of plait" not in first
+    assert "tell_weather" not in first
+    assert set(server.logins) == {f"Bearer {KEY}"}  # the provider is no matter of taste

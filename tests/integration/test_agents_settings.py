@@ -1,0 +1,289 @@
+"""Copies of the user's own settings: what goes along with an agent, and what never does."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.agents.contract import AgentLaunch, LaunchRequest
+from engine.agents.registry import adapter_named, check_startable
+from engine.errors import AgentError
+from engine.plan.model import AgentChoice, SettingsWish
+
+GITHUB = "ghp_" + "a1B2c3D4e5" * 4
+PROVIDER = """
+model_provider = "corp"
+[model_providers.corp]
+name = "corp"
+base_url = "http://corp.example/v1"
+"""
+RENEWAL = "only-once"
+
+
+def launch(agent: str, home: Path, **more: Any) -> AgentLaunch:
+    wish = more.pop("user_settings", SettingsWish.ALL)
+    options = {"args": more.pop("args", "")}
+    request = LaunchRequest(
+        choice=AgentChoice(name=agent, adapter=agent, options=options, user_settings=wish),
+        prompt="Fix it.",
+        workspace="/work",
+        home="/home/w",
+        user_home=str(home),
+        is_confined=True,
+        environment={"HOME": str(home), "PATH": "/usr/bin:/bin", **more.pop("environment", {})},
+        **more,
+    )
+    return adapter_named(agent).launch(request)
+
+
+def written(launched: AgentLaunch, path: str) -> str:
+    return next(one.data.decode() for one in launched.files if one.path == path)
+
+
+def write(home: Path, name: str, text: str) -> None:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def with_server(home: Path, **server: Any) -> None:
+    write(home, ".claude.json", json.dumps({"mcpServers": {"one": server}}))
+
+
+def test_copies_cannot_be_written_and_programs_stay_programs(tmp_path: Path) -> None:
+    write(tmp_path, ".claude/CLAUDE.md", "Be kind.\n")
+    write(tmp_path, ".claude/skills/brew/boil.sh", "#!/bin/sh\n")
+    (tmp_path / ".claude/skills/brew/boil.sh").chmod(0o755)
+    modes = {file.path: file.mode for file in launch("claude", tmp_path).files}
+    assert modes == {".claude/CLAUDE.md": 0o400, ".claude/skills/brew/boil.sh": 0o500}
+
+
+def test_a_key_in_a_text_stays_behind(tmp_path: Path) -> None:
+    write(tmp_path, ".claude/CLAUDE.md", f"Log in with {GITHUB}.\n")
+    write(tmp_path, ".claude/skills/brew/SKILL.md", "Boil.\n")
+    write(tmp_path, ".claude/skills/brew/.env", "A=b\n")
+    launched = launch("claude", tmp_path)
+    assert GITHUB not in written(launched, ".claude/CLAUDE.md")
+    assert "~/.claude/CLAUDE.md: a key in it was taken out" in launched.settings.left_out
+    assert not [file for file in launched.files if file.path.endswith(".env")]
+
+
+def test_a_skill_that_is_a_link_is_followed_and_no_link_below_it(tmp_path: Path) -> None:
+    write(tmp_path, "dotfiles/brew/SKILL.md", "Boil.\n")
+    write(tmp_path, "private.txt", "mine\n")
+    (tmp_path / "dotfiles/brew/more.txt").symlink_to(tmp_path / "private.txt")
+    (tmp_path / ".claude/skills").mkdir(parents=True)
+    (tmp_path / ".claude/skills/brew").symlink_to(tmp_path / "dotfiles/brew")
+    names = [file.path for file in launch("claude", tmp_path).files]
+    assert names == [".claude/skills/brew/SKILL.md"]
+
+
+def test_an_import_leads_out_of_the_folder_for_nobody(tmp_path: Path) -> None:
+    write(tmp_path, ".ssh/id", "mine\n")
+    write(tmp_path, ".claude/CLAUDE.md", "@../.ssh/id and @nobody\n")
+    assert [file.path for file in launch("claude", tmp_path).files] == [".claude/CLAUDE.md"]
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ({"command": "no-such-program"}, "is not there"),
+        ({"command": "sh", "args": ["--token", GITHUB]}, "holds a key"),
+        ({"url": "http://x", "headers": {"Authorization": "Bearer abc"}}, "Authorization"),
+        ({"url": "http://x", "headers": {"X": "Bearer ${OTHER}"}}, "header X"),
+        ({"command": "sh", "args": ["{home}/server.sh"]}, "is not seen inside"),
+        ({"command": "{home}/server.sh"}, "is not seen inside"),
+    ],
+)
+def test_a_server_that_cannot_go_along_stays_behind(
+    server: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    write(tmp_path, "server.sh", "#!/bin/sh\n")
+    (tmp_path / "server.sh").chmod(0o755)
+    with_server(tmp_path, **json.loads(json.dumps(server).replace("{home}", str(tmp_path))))
+    launched = launch("claude", tmp_path)
+    assert launched.files == ()
+    assert why in launched.settings.left_out[0]
+
+
+def test_a_server_goes_along_with_what_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "tools/server.sh", "")
+    server = {"command": "sh", "args": [str(tmp_path / "tools/server.sh")], "env": {"A_1": "x"}}
+    with_server(tmp_path, **server, headers={"Authorization": "Bearer ${A_TOKEN}"})
+    launched = launch("claude", tmp_path, passed=("A_*",), opened=("~/tools:ro",))
+    kept = json.loads(written(launched, ".claude.json"))["mcpServers"]["one"]
+    assert kept["env"] == {"A_1": "x"}
+    assert launched.settings.taken == ("MCP server one",)
+
+
+def test_servers_of_this_repository_go_along_and_of_no_other(tmp_path: Path) -> None:
+    projects = {
+        path: {"mcpServers": {path.strip("/"): {"command": "sh"}}} for path in ("/here", "/there")
+    }
+    write(tmp_path, ".claude.json", json.dumps({"projects": projects}))
+    kept = json.loads(written(launch("claude", tmp_path, folder="/here"), ".claude.json"))
+    assert kept == {"mcpServers": {"here": {"command": "sh"}}}
+
+
+def test_settings_of_claude_that_run_code_stay_behind(tmp_path: Path) -> None:
+    settings = {
+        "model": "opus",
+        "hooks": {"Stop": []},
+        "apiKeyHelper": "./key.sh",
+        "permissions": {"allow": ["Bash"], "deny": ["Read(.env)"]},
+        "env": {"ANTHROPIC_BASE_URL": "http://gate", "GH_TOKEN": "x"},
+    }
+    settings["hooks"] = {"Stop": [{"hooks": []}]}
+    write(tmp_path, ".claude/settings.json", f"// mine\n{json.dumps(settings)}")
+    launched = launch("claude", tmp_path)
+    assert json.loads(written(launched, ".claude/settings.json")) == {
+        "model": "opus",
+        "permissions": {"deny": ["Read(.env)"]},
+    }
+    assert launched.env["ANTHROPIC_BASE_URL"] == "http://gate"
+    assert "GH_TOKEN" not in launched.env
+    left = " ".join(launched.settings.left_out)
+    assert all(word in left for word in ("hooks of", "apiKeyHelper of", "GH_TOKEN of"))
+
+
+def test_settings_that_nobody_can_read_start_nothing(tmp_path: Path) -> None:
+    write(tmp_path, ".claude/settings.json", "{")
+    with pytest.raises(AgentError, match="cannot be read"):
+        launch("claude", tmp_path)
+    write(tmp_path, ".codex/config.toml", "model_provider = ")
+    with pytest.raises(AgentError, match="cannot be read"):
+        launch("codex", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ('env_key = "CORP_KEY"', "wants its key in CORP_KEY, which is not set"),
+        ('experimental_bearer_token = "x"', "holds its key in experimental_bearer_token"),
+        ('http_headers = {"Authorization" = "Bearer x"}', "holds its key in Authorization"),
+        ('auth = {command = "key"}', "holds its key in auth"),
+    ],
+)
+@pytest.mark.parametrize("wish", list(SettingsWish))
+def test_a_provider_that_no_worker_can_use_is_never_replaced(
+    wish: SettingsWish, more: str, why: str, tmp_path: Path
+) -> None:
+    write(tmp_path, ".codex/config.toml", PROVIDER + more)
+    with pytest.raises(AgentError, match=why):
+        launch("codex", tmp_path, user_settings=wish)
+
+
+def test_a_provider_that_is_not_described_is_never_replaced(tmp_path: Path) -> None:
+    write(tmp_path, ".codex/config.toml", 'model_provider = "corp"')
+    with pytest.raises(AgentError, match="do not describe it"):
+        launch("codex", tmp_path)
+
+
+def test_a_key_for_another_host_stays_behind(tmp_path: Path) -> None:
+    write(tmp_path, ".codex/config.toml", PROVIDER + 'env_key = "CORP_KEY"\n')
+    tokens = {"access_token": "a", "refresh_token": RENEWAL}
+    write(tmp_path, ".codex/auth.json", json.dumps({"tokens": tokens}))
+    environment = {"CORP_KEY": "c", "OPENAI_API_KEY": "o", "OTHER_KEY": "x"}
+    launched = launch("codex", tmp_path, environment=environment)
+    assert launched.env == {"CODEX_HOME": "/home/w/.codex", "CORP_KEY": "c"}
+    assert [file.path for file in launched.files] == [".codex/config.toml"]
+    chosen = launch("codex", tmp_path, environment=environment, args="-c model_provider=openai")
+    assert json.loads(written(chosen, ".codex/auth.json"))["OPENAI_API_KEY"] == "o"
+    assert "CORP_KEY" not in chosen.env
+
+
+def test_what_is_written_for_codex_is_what_the_user_wrote(tmp_path: Path) -> None:
+    told = """
+model = "m"
+model_reasoning_effort = "high"
+profile = "deep"
+sandbox_mode = "danger-full-access"
+notify = ["x"]
+[profiles.deep]
+model = "deeper"
+[mcp_servers.one]
+command = "sh"
+args = ["-c", "exit \\"0\\""]
+startup_timeout_sec = 2.5
+enabled = true
+env = {B = "x", A = "y"}
+"""
+    write(tmp_path, ".codex/config.toml", told)
+    launched = launch("codex", tmp_path, passed=("A",))
+    server = {"command": "sh", "args": ["-c", 'exit "0"'], "startup_timeout_sec": 2.5}
+    assert tomllib.loads(written(launched, ".codex/config.toml")) == {
+        "model": "deeper",
+        "model_reasoning_effort": "high",
+        "mcp_servers": {"one": {**server, "enabled": True, "env": {"A": "y"}}},
+        "check_for_update_on_startup": False,
+        "analytics": {"enabled": False},
+    }
+
+
+@pytest.mark.anyio
+async def test_what_would_go_along_is_found(tmp_path: Path) -> None:
+    write(tmp_path, ".codex/AGENTS.md", "Be kind.\n")
+    write(tmp_path, ".codex/config.toml", PROVIDER + 'env_key = "CORP_KEY"\n')
+    environment = {"HOME": str(tmp_path), "PATH": "", "CORP_KEY": "c"}
+    found = await adapter_named("codex").find(environment)
+    assert "instructions of ~/.codex/AGENTS.md" in found.settings.taken
+    del environment["CORP_KEY"]
+    found = await adapter_named("codex").find(environment)
+    assert "CORP_KEY" in found.settings.left_out[0]
+
+
+def test_a_program_in_the_home_folder_itself_does_not_open_that_folder(tmp_path: Path) -> None:
+    write(tmp_path, "claude", "#!/bin/sh\n")
+    (tmp_path / "claude").chmod(0o755)
+    launched = launch("claude", tmp_path, environment={"PATH": str(tmp_path)})
+    assert launched.reads == (str(tmp_path / "claude"),)
+
+
+def check(agent: str, home: Path, **environment: str) -> None:
+    programs = home / "bin"
+    programs.mkdir(exist_ok=True)
+    for name in ("claude", "codex"):
+        (programs / name).touch(mode=0o755)
+    request = LaunchRequest(
+        choice=AgentChoice(name="mine", adapter=agent),
+        prompt="",
+        workspace="/",
+        home="/",
+        user_home=str(home),
+        is_confined=True,
+        environment={"HOME": str(home), "PATH": str(programs), **environment},
+    )
+    check_startable(request)
+
+
+@pytest.mark.parametrize(
+    ("agent", "variable", "way"),
+    [("claude", "ANTHROPIC_API_KEY", "/login"), ("codex", "OPENAI_API_KEY", "codex login")],
+)
+def test_an_agent_without_a_login_is_refused(
+    agent: str, variable: str, way: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AgentError, match="'mine' is not logged in") as caught:
+        check(agent, tmp_path)
+    assert way in caught.value.hint
+    check(agent, tmp_path, **{variable: "x"})
+
+
+def test_a_login_that_has_ended_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    write(tmp_path, ".claude/.credentials.json", "{}")  # it is renewed, or asked for
+    check("claude", tmp_path)
+
+
+def test_a_provider_of_the_user_s_own_needs_no_other_login(tmp_path: Path) -> None:
+    write(tmp_path, ".codex/config.toml", PROVIDER)
+    check("codex", tmp_path)
+
+
+def test_an_agent_that_is_not_installed_is_refused_with_how_to_install_it(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="no program gemini") as caught:
+        check("gemini", tmp_path)
+    assert "npm install -g @google/gemini-cli" in caught.value.hint
+    with pytest.raises(AgentError, match="no program claude-agent-acp"):
+        check("claude-acp", tmp_path)
