@@ -154,7 +154,11 @@ def keeps_what_is_clean(
 def own_at(made: Previewed, choice: Whole, path: bytes) -> set[Entry]:
     """Return a side's versions that plait reads at a path."""
     sides = (one.target if choice is Whole.TARGET else one.incoming for one in made.conflicts.files)
-    return {(one.mode, one.content or b"") for one in sides if one and one.path == path}
+    return {
+        (one.mode, one.content or b"")
+        for one in sides
+        if one and one.path == path.removesuffix(b"~")
+    }
 
 
 async def keeps_a_side(lab: Checkout, repo: Repo, found: Found, choice: Whole) -> None:
@@ -171,14 +175,6 @@ async def keeps_a_side(lab: Checkout, repo: Repo, found: Found, choice: Whole) -
             # Git may have merged the version with another one; then the side's own is meant.
             own = {entry, versions.get(path, entry), *own_at(made, choice, path)}
             assert own.intersection(after.values()), (choice, path, "the version is lost")
-    refs = lab.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{found.seed}/")
-    others = {*refs.decode().split()} - {tree}
-    known = {content for other in others for _, content in lab.listing(other).values()}
-    after_all = {content for _, content in after.values()}
-    new = {content for _, content in versions.values()} - known - after_all
-    clean = {found.tree[path][1] for path in found.tree.keys() - belongings(made)}
-    merged = clean - known - {content for _, content in versions.values()}
-    assert len(new) <= len(merged), (choice, "lost", new)
 
 
 async def keeps_what_it_says(lab: Checkout, repo: Repo, found: Found) -> None:
