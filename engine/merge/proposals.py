@@ -12,7 +12,7 @@ from typing import NamedTuple
 from engine.merge.choices import Pick, text_of
 from engine.merge.ideas import DOUBTED, Idea, Rule, ideas
 from engine.merge.memory import Memory
-from engine.merge.shares import case, share
+from engine.merge.shares import GUESSED, case, share
 from engine.merge.text import ConflictHunk
 
 
@@ -89,8 +89,8 @@ def _proposal(found: list[Idea], hunk: ConflictHunk, pick: Pick | None) -> tuple
     sure = [idea for own, idea in rated if own >= _LIKELY and not idea.kind.endswith(DOUBTED)]
     # Lines that a side took away may stand elsewhere now, and want the other side's change there.
     likely = bool(sure) and bool(first.text.strip() or first.kind in _KNOWN)
-    share = 0.0 if first.kind in _KNOWN else trust
-    return trust, Proposal(first.rule, first.text, first.reason, likely, pick, also, share)
+    told = 0.0 if first.kind in (*_KNOWN, *GUESSED) else trust
+    return trust, Proposal(first.rule, first.text, first.reason, likely, pick, also, told)
 
 
 def _surest(rated: tuple[float, Idea]) -> float:
