@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
-.PHONY: attack demo test test-bare test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-bare test-newest-textual test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -54,6 +54,17 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
 
 test-portable: $(VENV)/.installed-dev  ## as on a system without /proc, prctl and cgroups; any use of /proc is an error
 	PLAIT_PORTABLE=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder tests/unit tests/property
+
+NEWEST := .venv-newest
+test-newest-textual:  ## the console's tests on the newest Textual, also one that the pin leaves out
+	@$(MAKE) --no-print-directory VENV=$(NEWEST) $(NEWEST)/.installed-dev
+ifeq ($(UV),)
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade textual
+else
+	uv pip install --quiet --python $(NEWEST)/bin/python --upgrade textual
+endif
+	@$(NEWEST)/bin/python -c 'from importlib.metadata import version; print("Textual", version("textual"))'
+	$(NEWEST)/bin/pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/unit/tui tests/snapshot)
 
 pages: $(VENV)/.installed  ## the manual page and the completions, made from the commands
 	@mkdir -p pages && $(BIN)/plait man >pages/plait.1 && $(BIN)/plait completions bash >pages/plait.bash && \

@@ -145,11 +145,11 @@ class PlaitApp(Sequences):
         self.palette = self._palette(self._known_themes[chosen])
         self.is_ascii = options.is_ascii
         self.set_keymap(as_keymap(self._known_keys))
-        self.add_mode(_OPENING, self._opening)
+        self.add_mode(_OPENING, self.opening)
         for kind in _SCREENS:
             self.add_mode(kind, partial(self._made, kind))
 
-    def _opening(self) -> OpeningScreen:
+    def opening(self) -> OpeningScreen:
         return OpeningScreen(self._opened_with.begins_on, self._known_keys.shown_by_idea)
 
     def _made(self, kind: str) -> Board:
@@ -337,7 +337,7 @@ class PlaitApp(Sequences):
         if not self.screen_stack:
             return  # it is closing
         self.session.look()
-        self.session.bridge.pace_s = self._pace()
+        self.session.bridge.pace_s = self.pace()
         self._call_attention()
         self.redraw()
 
@@ -382,7 +382,7 @@ class PlaitApp(Sequences):
         if isinstance(seen, TakesLog):
             seen.take_log(grew)
 
-    def _pace(self) -> float:
+    def pace(self) -> float:
         """Seconds between two frames: few over a slow line, more where somebody reads along."""
         if self.is_remote:
             return _REMOTE_S

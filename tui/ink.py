@@ -54,8 +54,7 @@ class Role(StrEnum):
 class Ink(NamedTuple):
     """Say how a span is drawn: a role for the text, perhaps one for its ground, and weight.
 
-    `is_behind` dims it: an overlay lies over it. `is_selected` says that the mouse selected it.
-    `does` is what a click on it means.
+    `is_selected` says that the mouse selected it, `does` what a click on it means.
     """
 
     role: Role = Role.TEXT
@@ -63,7 +62,6 @@ class Ink(NamedTuple):
     bold: bool = False
     italic: bool = False
     underline: bool = False
-    is_behind: bool = False
     is_selected: bool = False
     does: str = ""
 
@@ -217,35 +215,6 @@ def clickable(row: Iterable[Span], does: str) -> Row:
     )
 
 
-def inked(row: Iterable[Span], role: Role) -> Row:
-    """The row with all its text in one role."""
-    return tuple(Span(span.text, span.ink._replace(role=role)) for span in row)
-
-
-def behind(rows: Iterable[Row]) -> list[Row]:
-    """The rows as they look behind an overlay."""
-    return [tuple(Span(text, _dimmed(ink)) for text, ink in row) for row in rows]
-
-
-@lru_cache(maxsize=512)
-def _dimmed(ink: Ink) -> Ink:
-    return ink._replace(is_behind=True)
-
-
-def beside(columns: Sequence[tuple[Sequence[Row], int]], gap: Row) -> list[Row]:
-    """Blocks of rows side by side, each filled to its width, with `gap` between them."""
-    height = max((len(rows) for rows, _ in columns), default=0)
-    joined: list[Row] = []
-    for index in range(height):
-        parts: list[Span] = []
-        for place, (rows, cells) in enumerate(columns):
-            if place:
-                parts.extend(gap)
-            parts.extend(fit(rows[index] if index < len(rows) else (), cells))
-        joined.append(tuple(parts))
-    return joined
-
-
 def words(*parts: str | Span) -> Row:
     """A row from spans and plain words, the plain ones in muted ink."""
     return tuple(part if isinstance(part, Span) else Span(part, MUTED) for part in parts)
@@ -261,6 +230,11 @@ def slice_row(row: Row, start: int, stop: int) -> Row:
             kept.append(Span(_slice_text(text, start - at, stop - at), ink))
         at += cells
     return tuple(kept)
+
+
+def moved(row: Row, by: int, cells: int) -> Row:
+    """The row moved out at the left by so many cells, and cut to what there is room for."""
+    return cut_row(slice_row(row, by, row_width(row)) if by else row, cells)
 
 
 def _slice_text(text: str, start: int, stop: int) -> str:

@@ -30,7 +30,6 @@ from engine.agents.contract import (
     CopiedSettings,
     FoundAgent,
     HintChannel,
-    LaunchFile,
     LaunchRequest,
     SessionId,
     Steering,
@@ -53,8 +52,9 @@ from engine.agents.records import (
     text_of,
     title_of,
 )
-from engine.agents.table_agent import fill
-from engine.agents.tables import AgentTable, shipped_table
+from engine.agents.table_agent import login_of
+from engine.agents.table_settings import TableHome
+from engine.agents.tables import shipped_table
 from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 
@@ -409,8 +409,9 @@ class AcpAdapter:
         table: The agent's table, for what does not depend on how it is driven.
         model: Arguments that choose the model; `{model}` stands for it.
         env: What its environment has beside what the table says.
+        login_name: What tells by what it logs in.
         wants_login: What tells how to log in, where nothing by which it could was found.
-        settings: What else lies in the worker's HOME, the user's own settings among it.
+        settings: What lies in the worker's HOME where no table says it.
     """
 
     name: str = "acp"
@@ -419,6 +420,7 @@ class AcpAdapter:
     table: str = ""
     env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
+    login_name: Callable[[LaunchRequest], str] = lambda _: ""
     wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
     hint: HintChannel = HintChannel.PROMPT
@@ -448,21 +450,24 @@ class AcpAdapter:
                 f"the agent {request.choice.name!r} has no argv",
                 hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
             )
-        copied = self.settings(request) if self.settings else None
+        home = TableHome(table, request) if table else None
+        copied = self.settings(request) if self.settings else home and home.copy
         return AgentLaunch(
             argv=(*argv, *more_arguments(request)),
             env={
                 **(picked(request, table.variables) if table else {}),
+                **(home.env if home else {}),
                 **(table.env if table else {}),
                 **self.env(request),
                 **request.choice.env,
             },
-            files=(*_files(table, request), *(copied.files if copied else ())),
+            files=copied.files if copied else (),
             first_input=initialize(),
             keeps_stdin=True,
             hosts=table.hosts if table else (),
             reads=(*folders_of(request, argv[0]), *(copied.reads if copied else ())),
             settings=copied.listed if copied else CopiedSettings(),
+            login=self.login_name(request) or (login_of(table, request) if table else ""),
             wants_login=self.wants_login(request),
         )
 
@@ -486,12 +491,3 @@ class AcpAdapter:
         model = request.choice.model
         chosen = tuple(word.replace("{model}", model) for word in self.model) if model else ()
         return (program_of(request, self.argv[0]), *self.argv[1:], *chosen)
-
-
-def _files(table: AgentTable | None, request: LaunchRequest) -> tuple[LaunchFile, ...]:
-    values = {"system": system_text(request), "home": request.home}
-    return tuple(
-        LaunchFile(path=file.path, data=fill(file.text, values).encode())
-        for file in (table.files if table else ())
-        if values["system"] or "{system}" not in file.text
-    )

@@ -30,6 +30,7 @@ from engine.agents.claude_settings import (
     CREDENTIALS_OF_CLAUDE,
     LOGINS_OF_CLAUDE,
     environment_of_claude,
+    login_of_claude,
     settings_of_claude,
     wanted_login_of_claude,
 )
@@ -117,6 +118,7 @@ class ClaudeStream(Reading):
         self._counted = ""
         self._sub_agents = 0
         self._interrupts = 0
+        self._refusal = ""
         self._told: dict[str, str] = {}
         self._tells_of_words = False
         self._readers: dict[str, Callable[[Record], list[AgentEvent] | None]] = {
@@ -166,7 +168,7 @@ class ClaudeStream(Reading):
         self.closing = None
         return user_message(text, str(uuid.uuid4()))
 
-    def interrupt(self) -> bytes | None:
+    def interrupt(self) -> bytes:
         """The control request that breaks the turn off."""
         self._interrupts += 1
         return control_request(f"interrupt-{self._interrupts}", "interrupt")
@@ -196,16 +198,25 @@ class ClaudeStream(Reading):
             case "init":
                 return self.start(text_of(record["session_id"]), text_of(record.get("model")))
             case "api_retry":
-                delay_ms = number_of(record.get("retry_delay_ms"))
-                return [
-                    Retrying(
-                        count_of(record.get("attempt")) or 1,
-                        None if delay_ms is None else delay_ms / _MILLISECONDS,
-                        text_of(record.get("error_status")) or text_of(record.get("error")),
-                    )
-                ]
+                return self._tries_again(record)
             case _:
                 return None
+
+    def _tries_again(self, record: Record) -> list[AgentEvent]:
+        """Tell of it; a refused login stays refused, so its third try is not waited for."""
+        delay_ms = number_of(record.get("retry_delay_ms"))
+        status, number = record.get("error_status"), count_of(record.get("attempt")) or 1
+        events: list[AgentEvent] = [
+            Retrying(
+                number,
+                None if delay_ms is None else delay_ms / _MILLISECONDS,
+                text_of(status) or text_of(record.get("error")),
+            )
+        ]
+        if status in _UNAUTHORIZED and number > 1 and not self._refusal:
+            self._refusal = f"its login was refused ({status})"
+            events.append(self.reply(self.interrupt()))
+        return events
 
     def _assistant(self, record: Record) -> list[AgentEvent]:
         message = record["message"]
@@ -277,8 +288,10 @@ class ClaudeStream(Reading):
             events.append(SubAgents(spawned))
         text = text_of(record.get("result"))
         error = _error(record, text) if record.get("is_error") is not False else ""
+        error = (error and self._refusal) or error
         status = count_of(record.get("api_error_status"))
-        self.closing = Closing(error=error, text=text, needs_login=status in _UNAUTHORIZED)
+        needs_login = status in _UNAUTHORIZED or bool(self._refusal)
+        self.closing = Closing(error=error, text=text, needs_login=needs_login)
         if limit := self._limit_of(error, status):
             events.append(limit)
         if not count_of(record.get("queued_turn_count")):
@@ -435,6 +448,7 @@ class ClaudeAdapter:
             hosts=("api.anthropic.com",),
             reads=(*folders_of(request, program), *settings.reads),
             settings=settings.listed,
+            login=login_of_claude(request),
             wants_login=wanted_login_of_claude(request),
         )
 

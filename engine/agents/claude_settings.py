@@ -62,6 +62,14 @@ def _provider(copy: SettingsCopy) -> dict[str, str]:
     return {n: text_of(v) for n, v in given if n in _VARIABLES or copy.passes(n)}
 
 
+def login_of_claude(request: LaunchRequest) -> str:
+    """Return by what it logs in: the first variable of its own that is set, or its file."""
+    given = {**environment_of_claude(request), **request.choice.env}
+    found = (name for name in (*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE) if given.get(name))
+    is_kept = _TOKEN in given and not request.environment.get(_TOKEN)
+    return "the login in ~/.claude" if is_kept else next(found, "")
+
+
 def wanted_login_of_claude(request: LaunchRequest) -> str:
     """Return how to log in, where there is nothing by which Claude Code could."""
     given = {*environment_of_claude(request), *request.choice.env}

@@ -14,6 +14,7 @@ from engine.agents.agent_events import (
 from engine.agents.codex_settings import (
     KEYS_OF_CODEX,
     environment_of_codex,
+    login_of_codex,
     settings_of_codex,
     toml_word,
     wanted_login_of_codex,
@@ -36,7 +37,10 @@ from engine.agents.records import Record, at, count_of, read_record, tail_of, te
 
 _RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/\d+ \((.*)\)", re.DOTALL)
 _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
-_LIMIT_REACHED = re.compile(r"usage limit|rate limit|quota exceeded", re.IGNORECASE)
+_LIMIT_REACHED = re.compile(
+    r"usage limit|rate limit|quota exceeded|exceeded your current quota|\b429\b", re.IGNORECASE
+)
+_NOT_FOUND = re.compile(r"\b404 Not Found\b")
 _UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
 LOGIN_OF_CODEX = LoginTraces(variables=KEYS_OF_CODEX, files=(".codex/auth.json",))
 _ENDINGS = {"completed": "done", "declined": "denied"}
@@ -92,6 +96,11 @@ class CodexStream(Reading):
 
     def _failed(self, record: Record) -> list[AgentEvent]:
         error = _plain(text_of(at(record, "error", "message"))) or self._error_told
+        if _NOT_FOUND.search(error):
+            model = self.request.choice.model
+            error = (
+                f"{f'the model {model!r}' if model else 'its model'} is not known there: {error}"
+            )
         self.closing = Closing(
             error=error or "the turn failed", needs_login=bool(_UNAUTHORIZED.search(error))
         )
@@ -165,6 +174,7 @@ class CodexAdapter:
             hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
             reads=(*folders_of(request, program), *copied.reads),
             settings=copied.listed,
+            login=login_of_codex(request),
             wants_login=wanted_login_of_codex(request),
         )
 

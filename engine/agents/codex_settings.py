@@ -36,6 +36,7 @@ _LEFT = {
     "model_instructions_file": "it replaces the client's own words",
 }
 _BUILT_IN = {"openai", "ollama", "lmstudio", "amazon-bedrock"}
+_KEY_TOLD = re.compile(r"env_key\s*=\s*[\"']?(\w+)")
 _CHOSEN = re.compile(r"model_provider\s*=\s*[\"']?([\w-]+)")
 
 
@@ -70,7 +71,7 @@ def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
     if kept:
         copy.taken.append(f"{', '.join(kept)} of {copy.shown('config.toml')}")
     if provider:
-        kept["model_providers"] = {kept["model_provider"]: provider}
+        kept["model_providers"] = {_provider_named(request, config): provider}
     if servers := copy.servers(config.get("mcp_servers"), copy.shown("config.toml")):
         kept["mcp_servers"] = servers
     copy.put(f"{_FOLDER}/config.toml", toml_text({**kept, **_OWN}))
@@ -78,6 +79,17 @@ def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
     if login is not None:
         copy.put(f"{_FOLDER}/auth.json", json.dumps(login))
     return copy
+
+
+def login_of_codex(request: LaunchRequest) -> str:
+    """Return by what Codex logs in: the variable of its provider, or of its own, or its file."""
+    config = _config(_copy(request))
+    provider = _provider(request, config)
+    if provider or _provider_named(request, config) != "openai":
+        told = _KEY_TOLD.search(" ".join(more_arguments(request)))
+        return text_of(provider.get("env_key")) or (told[1] if told else "")
+    found = (name for name in KEYS_OF_CODEX if request.environment.get(name))
+    return next(found, "the login in ~/.codex" if _login(request) else "")
 
 
 def wanted_login_of_codex(request: LaunchRequest) -> str:
@@ -114,21 +126,24 @@ def _config(copy: SettingsCopy) -> Record:
 # ---------------------------------------------------------------------- whom it asks
 
 
+def _provider_named(request: LaunchRequest, config: Record) -> str:
+    """Return the provider that the agent's `args` choose, or else the user's settings."""
+    told = _CHOSEN.search(" ".join(more_arguments(request)))
+    return told[1] if told else text_of(config.get("model_provider")) or "openai"
+
+
 def _provider(request: LaunchRequest, config: Record) -> Record:
     """Return the provider that the user's settings describe; nothing for one that is built in.
 
     Raises:
         AgentError: It is not described, or works only with a key that is not passed on by name.
     """
-    name = text_of(config.get("model_provider")) or "openai"
-    told = _CHOSEN.search(" ".join(more_arguments(request)))
-    if told is not None and told[1] != name:
-        config["model_provider"], name = told[1], told[1]
+    name = _provider_named(request, config)
     provider = at(config, "model_providers", name)
     if isinstance(provider, dict):
         _check(request, name, provider)
         return provider
-    if told is None and name not in _BUILT_IN:
+    if name == text_of(config.get("model_provider")) and name not in _BUILT_IN:
         raise AgentError(
             f"your settings name the model provider {name!r} and do not describe it",
             hint=f"Describe [model_providers.{name}] in ~/.codex/config.toml: no other is used.",

@@ -167,6 +167,7 @@ class AgentLaunch:
         hosts: What it must reach on the network to work at all.
         reads: Paths outside HOME and workspace that must be readable where it runs.
         settings: What of the user's own settings lies among its files.
+        login: By what it logs in, as the user knows it: a variable's name, or a file.
         wants_login: How to log in, where nothing by which it could was found.
     """
 
@@ -179,6 +180,7 @@ class AgentLaunch:
     hosts: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     settings: CopiedSettings = field(default_factory=CopiedSettings)
+    login: str = ""
     wants_login: str = ""
 
 

@@ -7,12 +7,14 @@ from engine.agents.acp import AcpAdapter
 from engine.agents.claude import LOGIN_OF_CLAUDE
 from engine.agents.claude_settings import (
     environment_of_claude,
+    login_of_claude,
     settings_of_claude,
     wanted_login_of_claude,
 )
 from engine.agents.codex import LOGIN_OF_CODEX
 from engine.agents.codex_settings import (
     environment_of_codex,
+    login_of_codex,
     settings_of_codex,
     wanted_login_of_codex,
 )
@@ -111,6 +113,7 @@ OVER_ACP = (
         argv=("claude-agent-acp",),
         env=environment_of_claude,
         settings=settings_of_claude,
+        login_name=login_of_claude,
         wants_login=wanted_login_of_claude,
         login=LOGIN_OF_CLAUDE,
         hint=HintChannel.SYSTEM_PROMPT,
@@ -121,6 +124,7 @@ OVER_ACP = (
         argv=("codex-acp",),
         env=environment_of_codex,
         settings=settings_of_codex,
+        login_name=login_of_codex,
         wants_login=wanted_login_of_codex,
         login=LOGIN_OF_CODEX,
         hint=HintChannel.SYSTEM_PROMPT,

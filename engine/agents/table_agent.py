@@ -22,7 +22,6 @@ from engine.agents.contract import (
     AgentLaunch,
     Capabilities,
     FoundAgent,
-    LaunchFile,
     LaunchRequest,
     Steering,
 )
@@ -41,10 +40,10 @@ from engine.agents.records import (
     text_of,
     title_of,
 )
+from engine.agents.table_settings import TableHome, fill
 from engine.agents.tables import AgentTable, ReadyRule, read_table, table_file
 from engine.errors import AgentError
 
-_PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
 _LIMIT_REACHED = re.compile(r"usage limit|rate.?limit|quota exceeded|\b429\b", re.IGNORECASE)
 _UNAUTHORIZED = re.compile(
     r"\b401\b|authenticat|unauthori[sz]ed|api.?key (?:not|is) |not logged in", re.IGNORECASE
@@ -209,6 +208,7 @@ class TableAdapter:
         refuse_asking(request, self.name, is_careful=not table.careless)
         taken_up = _way_back(table, request)
         is_resumed = bool(taken_up)
+        home = TableHome(table, request)
         system = system_text(request)
         has_channel = bool(table.system) or any("{system}" in file.text for file in table.files)
         is_whole = not has_channel and not is_resumed
@@ -223,14 +223,12 @@ class TableAdapter:
         }
         return AgentLaunch(
             argv=_filled(self._argv(request, values, taken_up), values),
-            env={**picked(request, table.variables), **table.env, **request.choice.env},
-            files=tuple(
-                LaunchFile(path=file.path, data=fill(file.text, values).encode())
-                for file in table.files
-                if system or "{system}" not in file.text
-            ),
+            env={**picked(request, table.variables), **home.env, **table.env, **request.choice.env},
+            files=home.copy.files,
+            settings=home.copy.listed,
             hosts=table.hosts,
-            reads=folders_of(request, program_of(request, table.program)),
+            login=login_of(table, request),
+            reads=(*folders_of(request, program_of(request, table.program)), *home.copy.reads),
         )
 
     def parser(self, request: LaunchRequest) -> TableStream:
@@ -241,7 +239,12 @@ class TableAdapter:
         """Its program, version and login."""
         table = self.table
         traces = LoginTraces(**table.login.model_dump())
-        search = ProgramSearch(program=table.program, driven=table.driven, traces=traces)
+        search = ProgramSearch(
+            program=table.program,
+            driven=table.driven,
+            traces=traces,
+            settings=lambda request: TableHome(table, request).copy,
+        )
         return await find_agent(self, search, environment)
 
     def _argv(
@@ -295,6 +298,12 @@ class JsonLinesAdapter:
         return TableAdapter(table=table_file(Path(request.folder, given)))
 
 
+def login_of(table: AgentTable, request: LaunchRequest) -> str:
+    """Return the first variable by which it could log in."""
+    given = {**request.environment, **request.choice.env}
+    return next((name for name in table.login.variables if given.get(name)), "")
+
+
 def _way_back(table: AgentTable, request: LaunchRequest) -> tuple[str, ...]:
     """The arguments that take the session up again, if there is one and a way back to it."""
     if not request.session:
@@ -302,11 +311,6 @@ def _way_back(table: AgentTable, request: LaunchRequest) -> tuple[str, ...]:
     if request.is_fork:
         return table.fork
     return table.elsewhere if request.is_elsewhere else table.resume
-
-
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with the places whose values are known filled, in one pass."""
-    return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def _filled(words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:

@@ -91,10 +91,37 @@ class Login(_Part):
     files: Texts = ()
 
 
+class UserFiles(_Part):
+    """The places where an agent keeps its user's own settings.
+
+    Attributes:
+        folder: The folder of all of them, below HOME.
+        instructions: Files of words; the first that is there.
+        folders: Folders of skills, commands and the like.
+        settings: A JSON file; the first that is there. What the table itself writes wins in it.
+        keep: Keys of the settings that go along; a path with dots goes into objects.
+        provider: Those of them that go along in any case: who is asked, and for which model.
+        providers: The key whose object describes providers by name.
+        servers: The key whose object describes MCP servers by name.
+        variables: A file of variables, of which those of the table go along.
+    """
+
+    folder: str = ""
+    instructions: Texts = ()
+    folders: Texts = ()
+    settings: Texts = ()
+    keep: Texts = ()
+    provider: Texts = ()
+    providers: str = ""
+    servers: str = ""
+    variables: str = ""
+
+
 class AgentTable(_Part):
     """An agent as data.
 
     Attributes:
+        user: Where its user's own settings are.
         contained: Arguments that let it act unasked, used within an enforced sandbox only.
         unasked: Arguments used without one.
         elsewhere: Arguments that take a session up again in another folder than its own; without
@@ -122,6 +149,7 @@ class AgentTable(_Part):
     hosts: Texts = ()
     files: tuple[TableFile, ...] = ()
     login: Login = Login()
+    user: UserFiles = UserFiles()
     session_id: SessionId = SessionId.EARLY
     hint: HintChannel = HintChannel.PROMPT
     usage: bool = False

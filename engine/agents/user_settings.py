@@ -216,8 +216,7 @@ class SettingsCopy:
 
     def is_secret_header(self, header: str, value: str) -> bool:
         """Return True if a header would carry a key that nobody passes on by name."""
-        names = [next(filter(None, groups)) for groups in _REFERENCE.findall(value)]
-        if names:
+        if names := references_in(value):
             return not all(map(self.passes, names))
         is_named = is_key_like(header) or header.casefold() in {"authorization", "cookie"}
         return is_named or self.is_secret(value)
@@ -260,6 +259,11 @@ class SettingsCopy:
             for one in server[key].keys() - kept[key].keys():
                 self.leave(f"{one} of MCP server {name}", "not named in `sandbox.env`")
         return kept
+
+
+def references_in(text: str) -> tuple[str, ...]:
+    """Return the variables that a text refers to, as clients write it."""
+    return tuple(next(filter(None, groups)) for groups in _REFERENCE.findall(text))
 
 
 def _data_of(path: Path) -> bytes | None:

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
+    from engine.api.blaming import BlamedLines, blame
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
+    from engine.api.histories import OpenHistory, open_history, read_braid
     from engine.api.looking import check_sites, machine_rows, raw_output, used_today, weigh
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
     from engine.git.sample import make_repository
+    from engine.history.braid import Braid, StrandTurn, TurnKind
+    from engine.history.seam import Axis, Figures, Hit, Query
     from engine.messages.merging import (
         CandidateHunkView,
         CandidateRow,
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
-    from engine.plan.model import Plan, RetryMode
+    from engine.plan.model import PermissionMode, Permissions, Plan, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
     from engine.port.public import event_json, view_json
@@ -52,10 +56,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
+    "engine.api.blaming": "BlamedLines blame",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
     "engine.api.exporting": "bundle_run export_run",
+    "engine.api.histories": "OpenHistory open_history read_braid",
+    "engine.history.braid": "Braid StrandTurn TurnKind",
+    "engine.history.seam": "Axis Figures Hit Query",
     "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
@@ -69,7 +77,7 @@ _HOMES = {
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
-    "engine.plan.model": "Plan RetryMode",
+    "engine.plan.model": "PermissionMode Permissions Plan RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
@@ -84,6 +92,9 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "Axis",
+    "BlamedLines",
+    "Braid",
     "BranchMerge",
     "CandidateHunkView",
     "CandidateRow",
@@ -93,14 +104,19 @@ __all__ = [
     "ConflictView",
     "Engine",
     "EnginePort",
+    "Figures",
+    "Hit",
     "HunkView",
     "LandingEnd",
     "LandingOrder",
     "LineView",
     "MergeReview",
     "MergedFileView",
+    "OpenHistory",
     "OpenMerge",
     "OwnMerge",
+    "PermissionMode",
+    "Permissions",
     "PieceView",
     "Plan",
     "PlanDefaults",
@@ -108,15 +124,19 @@ __all__ = [
     "ProjectFacts",
     "ProposalView",
     "Publishing",
+    "Query",
     "RetryMode",
     "ReviewPort",
     "Run",
     "RunSummary",
+    "StrandTurn",
     "ToolFiles",
     "ToolMerge",
+    "TurnKind",
     "Wanted",
     "Wove",
     "attach",
+    "blame",
     "bundle_run",
     "check_sites",
     "describe",
@@ -134,6 +154,7 @@ __all__ = [
     "machine_rows",
     "make_repository",
     "open_exported",
+    "open_history",
     "open_merge",
     "open_replay",
     "plain_errors",
@@ -144,6 +165,7 @@ __all__ = [
     "pull_request",
     "raw_output",
     "reach",
+    "read_braid",
     "read_inside",
     "side_actions",
     "used_today",

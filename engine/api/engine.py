@@ -11,11 +11,13 @@ import anyio
 import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
+from engine.api.histories import open_shared
 from engine.api.plans import plan_from
 from engine.bus import Bus
 from engine.clock import SystemClock
 from engine.core.report import report
 from engine.git.recovery import recover_repository
+from engine.history.feeder import feeding
 from engine.host.local import LocalHost
 from engine.host.seam import Host
 from engine.ids import RunId, WorkerId
@@ -146,17 +148,14 @@ class Engine:
         take = partial(EngineLock.take, place.layout.engine_lock, socket=door.socket)
         stack.enter_context(await anyio.to_thread.run_sync(take))
         await anyio.to_thread.run_sync(this_process)
-        if place.repo is not None:
-            await recover_repository(place.repo)
-            await finish_undoing(place.repo, place.layout)
+        await _recover(place)
         home = await anyio.to_thread.run_sync(make_state_home, env)
         await anyio.to_thread.run_sync(tightened, place.workspaces)
         machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
         clock = SystemClock()
         host = LocalHost(place.layout.root)
         guests: set[RunId] = set()
-        let_go = partial(_close_host, detach=detach, stay=guests)
-        stack.push_async_callback(let_go, host)
+        stack.push_async_callback(let_go := partial(_close_host, detach=detach, stay=guests), host)
 
         def tethers(run: RunId) -> bool:
             return not detach and run not in guests
@@ -172,6 +171,9 @@ class Engine:
             tethers=tethers,
         )
         child = ChildSite.opened(place, home, env, tethers=tethers, can_confine=near.can_confine)
+        bus = Bus(partial(read_told, place.store))
+        fed = feeding(place, partial(open_shared, env), bus=bus, clock=clock)
+        feeder = await stack.enter_async_context(fed)
         sites = await stack.enter_async_context(
             _all(Sites(near, default=env.get(_SITE, "")), place, child, let_go)
         )
@@ -180,7 +182,7 @@ class Engine:
             workshops=Workshops(place, sites=sites, clock=clock, seeds=seeds),
             layout=place.layout,
             store=place.store,
-            bus=Bus(partial(read_told, place.store)),
+            bus=bus,
             clock=clock,
             project=place.project,
             workspaces=place.workspaces,
@@ -189,6 +191,7 @@ class Engine:
             ledger=Ledger(env, folder=home / "logins", place=place.layout.root, clock=clock),
             repo=place.repo,
             proof=Proof(place, shelter),
+            feeder=feeder,
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:
@@ -381,6 +384,13 @@ async def _all(
             yield sites
         finally:
             await let_go(site.host)
+
+
+async def _recover(place: Place) -> None:
+    """Finish what an engine that was killed had begun in the repository."""
+    if place.repo is not None:
+        await recover_repository(place.repo)
+        await finish_undoing(place.repo, place.layout)
 
 
 async def _close_host(host: Host, *, detach: bool, stay: Container[RunId]) -> None:

@@ -14,7 +14,14 @@ from engine.core.effects import (
 )
 from engine.core.state import HumanWords, Worker
 from engine.core.turn import CoreTurn
-from engine.messages.events import Answered, Asked, Delivery, IsolationViolated, Steered
+from engine.messages.events import (
+    Answered,
+    Asked,
+    Delivery,
+    IsolationViolated,
+    RateLimitMet,
+    Steered,
+)
 from engine.messages.results import Badge
 from engine.phases import Phase
 
@@ -149,6 +156,8 @@ def rate_limit_seen(turn: CoreTurn, w: Worker, fact: f.RateLimitSeen) -> None:
         badges |= {Badge.RATE_LIMITED}
     attempt = replace(w.attempt, rate_limited_until=fact.until)
     turn.change(replace(w, attempt=attempt, badges=badges))
+    if fact.status and fact.until is not None and fact.until > turn.state.now:
+        turn.publish(RateLimitMet(**w.told, until=fact.until, status=fact.status))
 
 
 def stall_seen(turn: CoreTurn, w: Worker, fact: f.StallSeen) -> None:

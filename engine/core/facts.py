@@ -367,9 +367,14 @@ class AgentInterrupted(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class RateLimitSeen(WorkerFactBase):
-    """The agent waits for its vendor; None means it no longer does."""
+    """The agent waits for its vendor; None means it no longer does.
+
+    Attributes:
+        status: What the vendor's server answered, if it said.
+    """
 
     until: float | None
+    status: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

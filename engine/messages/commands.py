@@ -230,6 +230,7 @@ class RetryWorker(OfWorker):
     """Begin another attempt, with the reviewer's words and other limits if given.
 
     Attributes:
+        mode: Where it begins; by default it goes on where there is feedback, else it is fresh.
         prompt: In place of what it was asked so far: a conversation goes on.
         agent: The name of an agent or adapter, or a choice made in Python.
         at: Begin from the files as they were at that time (seconds since 1970), or as lately
@@ -238,12 +239,18 @@ class RetryWorker(OfWorker):
     """
 
     seen: Seen | None = None
-    mode: RetryMode = RetryMode.FRESH
+    mode: RetryMode | None = None
     feedback: str = ""
     prompt: str | None = None
     limits: Limits | None = None
     agent: str | AgentChoice | None = None
     at: float | None = None
+
+    @property
+    def begins(self) -> RetryMode:
+        """Return where it begins: who says what to do better means the work that is there."""
+        goes_on = bool(self.feedback) and self.at is None
+        return self.mode or (RetryMode.CONTINUE if goes_on else RetryMode.FRESH)
 
 
 @dataclass(frozen=True, kw_only=True)

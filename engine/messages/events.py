@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.limits import LimitHit, Usage
-from engine.messages.results import CheckResult, Clash, Outcome, Question, RunReport, Trouble
+from engine.messages.results import (
+    CheckResult,
+    Clash,
+    HistoryDelay,
+    Outcome,
+    Question,
+    RunReport,
+    Trouble,
+)
 from engine.messages.roles import Speaker
 from engine.phases import Phase, StopCause
 from engine.plan.model import Clamp
@@ -69,6 +77,14 @@ class LimitHitSeen(OfAttempt):
     """A limit ended an attempt: which, what was allowed, what was seen."""
 
     hit: LimitHit
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateLimitMet(OfAttempt):
+    """An agent waits until its model takes requests again, and the HTTP status it was told."""
+
+    until: float
+    status: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,12 +324,20 @@ class TroubleSeen:
     trouble: Trouble | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class HistoryDelayed:
+    """The shared history cannot be written; None says that it has everything again."""
+
+    delay: HistoryDelay | None
+
+
 MustArrive = (
     RunStarted
     | Clamped
     | Commanded
     | WorkerMoved
     | LimitHitSeen
+    | RateLimitMet
     | Asked
     | Answered
     | Steered
@@ -341,6 +365,7 @@ LatestWins = (
     | EgressDecided
     | OutsideChanged
     | TroubleSeen
+    | HistoryDelayed
 )
 Event = MustArrive | LatestWins
 

@@ -381,6 +381,21 @@ class Trouble:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HistoryDelay:
+    """The shared history cannot be written; the run goes on, and the rest is delivered later.
+
+    Attributes:
+        what: What is wrong, as a whole sentence.
+        help: What helps.
+        since: When that was met first, in seconds since 1970.
+    """
+
+    what: str
+    help: str
+    since: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunView:
     """One run as a console draws it.
 
@@ -388,6 +403,7 @@ class RunView:
         radar_share: The part of the time that looking for clashes takes.
         trouble: What keeps it from going on; None while nothing does.
         is_stopping: Somebody wants all of it to end.
+        history: What keeps the shared history from having all of it; None while nothing does.
     """
 
     run: str
@@ -406,6 +422,7 @@ class RunView:
     radar_share: float = 0.0
     trouble: Trouble | None = None
     is_stopping: bool = False
+    history: HistoryDelay | None = None
 
     def worker(self, worker: str) -> WorkerView:
         """Return the worker of that name."""

@@ -10,6 +10,7 @@ from engine.plan.agents import agent_of, permissions_of, persona_of
 from engine.plan.model import (
     AgentChoice,
     Clamp,
+    Permissions,
     Plan,
     PlannedStep,
     PlannedWorker,
@@ -34,6 +35,7 @@ class PlanDefaults:
         policy: In place of the policy of every step that has several workers.
         check: In place of the check of every step whose changes may be landed.
         auto_merge: In place of the runtime's, as `target` and `base` are.
+        permissions: In place of every step's and persona's.
         timeout_minutes: In place of every step's time limit.
     """
 
@@ -43,6 +45,7 @@ class PlanDefaults:
     auto_merge: bool | None = None
     target: str | None = None
     base: str | None = None
+    permissions: Permissions | None = None
     timeout_minutes: float | None = None
 
 
@@ -229,7 +232,7 @@ def _worker(
         label=label,
         prompt=_prompt(spec),
         persona_prompt=(persona and persona.prompt) or "",
-        permissions=permissions_of(making.manifest, spec),
+        permissions=making.defaults.permissions or permissions_of(making.manifest, spec),
     )
 
 

@@ -203,6 +203,13 @@ class Holes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SharedHistory:
+    """The history that others read too: its address is in the variable `url_env`."""
+
+    url_env: str = "PLAIT_DATABASE_URL"
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
     """The rules by which a workspace is made ready and put away."""
 
@@ -224,6 +231,7 @@ class Runtime:
             old journals, whose workers live on this machine's own disk.
         start: A commit on top of the base at which the first workspaces begin: earlier work that
             is part of the change.
+        history: The history that the run is delivered to as well; None for none.
     """
 
     max_concurrent_workers: int = 10
@@ -242,6 +250,7 @@ class Runtime:
     start: str | None = None
     branch_prefix: str = "plait"
     land_style: str = "merge"
+    history: SharedHistory | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

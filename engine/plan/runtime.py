@@ -6,9 +6,10 @@ from engine.plan.model import (
     IsolationStrategy,
     Network,
     Runtime,
+    SharedHistory,
     WorkspaceRules,
 )
-from engine.spec.runtime import NetworkRules, RuntimeSpec, SandboxSpec, WorkspaceSpec
+from engine.spec.runtime import DatabaseSpec, NetworkRules, RuntimeSpec, SandboxSpec, WorkspaceSpec
 
 
 def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
@@ -30,7 +31,13 @@ def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
         base=spec.base,
         branch_prefix=spec.branch_prefix,
         land_style=spec.land.style,
+        history=shared_history_of(spec.database),
     )
+
+
+def shared_history_of(spec: DatabaseSpec) -> SharedHistory | None:
+    """Return the history that a manifest shares; None where it shares none."""
+    return SharedHistory(url_env=spec.url_env) if spec.strategy == "shared" else None
 
 
 def _holes(spec: SandboxSpec) -> Holes:

@@ -101,7 +101,7 @@ class Moments:
 
 def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> Moment | c.Refused:
     """Return the newest moment no later than a time, or why an attempt cannot begin there."""
-    if command.mode is not RetryMode.FRESH:
+    if command.begins is not RetryMode.FRESH:
         return c.Refused(
             "an attempt that begins from a moment begins anew", hint=f"Leave {command.mode} out."
         )

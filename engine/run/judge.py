@@ -14,7 +14,7 @@ from engine.ids import WOVEN, WorkerId, meant
 from engine.messages import commands as c
 from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import HOLDING, Phase, StopCause
-from engine.plan.model import AgentChoice, PlannedStep
+from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.review.moments import clock_time, moment_at
 from engine.review.sight import is_seen, refused_unseen
 from engine.spec.nearest import unmeant
@@ -92,6 +92,13 @@ def _stop(_: RunState, w: Worker, command: c.StopWorker, about: f.About) -> Verd
     return Ruling((f.StopRequested(**about, is_kill=command.is_kill),), note)
 
 
+_BEGINS = {
+    RetryMode.FRESH: "fresh: without its earlier work and session",
+    RetryMode.CONTINUE: "continues with its earlier work, and its session where it can",
+    RetryMode.RESUME: "resumes where it stopped",
+}
+
+
 def _retry(state: RunState, w: Worker, command: c.RetryWorker, about: f.About) -> Verdict:
     if w.phase not in _RETRIABLE:
         return _not_now(w, "only work that has ended can be retried")
@@ -105,14 +112,14 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, about: f.About) -
             return c.Refused(f"there is no agent {command.agent!r}")
     fact = f.RetryRequested(
         **about,
-        mode=command.mode,
+        mode=command.begins,
         feedback=command.feedback,
         prompt=command.prompt,
         limits=command.limits and command.limits.over(state.limits_of(w.id)),
         agent=agent,
         is_alone=True,
     )
-    note = f"attempt {w.attempt.number + 1}, {command.mode}{_of_siblings(state, w.id)}"
+    note = f"attempt {w.attempt.number + 1}, {_BEGINS[command.begins]}{_of_siblings(state, w.id)}"
     return Ruling((fact,), note)
 
 

@@ -16,9 +16,15 @@ from engine.core.report import report
 from engine.core.state import RunState, Worker
 from engine.errors import StoreError
 from engine.ids import AttemptId, RunId, WorkerId
-from engine.messages.events import EgressDecided, LatestWins, Told, TroubleSeen
+from engine.messages.events import (
+    EgressDecided,
+    HistoryDelayed,
+    LatestWins,
+    Told,
+    TroubleSeen,
+)
 from engine.messages.logs import LogKind
-from engine.messages.results import Badge, LoginView, RunReport, Trouble
+from engine.messages.results import Badge, HistoryDelay, LoginView, RunReport, Trouble
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
 from engine.run.journal import Journal
@@ -61,6 +67,7 @@ class LiveRun:
         self._held: dict[str, float] = {}
         tools.ledger.observers.append(self.look_at_logins)
         self.troubles = Troubles(self._tell_trouble)
+        self.history: HistoryDelay | None = None
         self._unwritten: StoreError | None = None
         self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
@@ -159,6 +166,11 @@ class LiveRun:
     def _tell_trouble(self, trouble: Trouble | None) -> None:
         self.mention(TroubleSeen(trouble=trouble))
         self._activities.changed()
+
+    def tell_history(self, delay: HistoryDelay | None) -> None:
+        """Tell observers that the shared history is delayed, or is not any more."""
+        self.history = delay
+        self.mention(HistoryDelayed(delay=delay))
 
     @property
     def is_unwritable(self) -> bool:

@@ -222,6 +222,8 @@ class Runs:
         self._runs[live.run] = live
         self._watch_for_clashes(live, is_over=lambda: self._runs.get(live.run) is not live)
         live.on_change = self._share
+        shared = state.plan.runtime.history
+        self.tools.feeder.follow(live.run, shared, live.tell_history)
         return live
 
     def _share(self) -> None:

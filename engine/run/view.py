@@ -90,6 +90,7 @@ def run_view(live: LiveRun, radar: Radar | None, show: _Show | None = None) -> R
         radar_share=round(radar.share, 3) if radar is not None else 0.0,
         trouble=live.troubles.told,
         is_stopping=live.is_stopping,
+        history=live.history,
     )
 
 

@@ -231,6 +231,14 @@ class Far:
         await anyio.to_thread.run_sync(remove_tree, includes)
         return made
 
+    async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
+        """Remove a half-made workspace, and what was brought for it."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        await spaces.abandon(at, with_branch=with_branch)
+        includes = self._shelf(at.attempt, Shelf.INCLUDES)
+        for folder in (includes, arriving_at(includes)):
+            await anyio.to_thread.run_sync(remove_tree, folder)
+
     async def supply(self, parcel: Parcel, pack: bytes) -> None:
         """Take what the next workspace needs of the user's repository."""
         async with self._supplying:
@@ -332,45 +340,16 @@ def _text(file: Path, after: int) -> str:
 
 
 _ACTS: Sequence[Callable[..., Any]] = (
-    *(
-        Far.open,
-        Far.tips,
-        Far.supply,
-        Far.tether,
-        Far.look,
-        Far.collect,
-        Far.kept,
-        Far.read,
-        Far.admit,
-        Far.holds,
-        Far.give,
-        Far.expect,
-        Far.take,
-        Far.keep,
-        Far.prepare,
-    ),
+    *(Far.open, Far.tips, Far.supply, Far.tether, Far.admit, Far.prepare, Far.abandon, Far.look),
+    *(Far.collect, Far.kept, Far.read, Far.holds, Far.give, Far.expect, Far.take, Far.keep),
     *(Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze, LocalHost.thaw),
     *(LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize, LocalHost.cancel),
-    *(
-        LocalHost.capacity,
-        LocalSite.check_agents,
-        LocalSite.report,
-        LocalSite.launch,
-        LocalSite.run,
-    ),
-    *(LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget, LocalSite.tidy),
+    *(LocalHost.capacity, LocalSite.check_agents, LocalSite.report, LocalSite.launch),
+    *(LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget),
     *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
-    *(
-        LocalSite.drop,
-        LocalSite.sow,
-        LocalSite.reap,
-        LocalSite.free_ports,
-        LocalSite.trashed,
-        LocalSite.restore,
-        LocalSite.purge,
-    ),
-    *(GitSpaces.resume, GitSpaces.examine, GitSpaces.release, GitSpaces.abandon),
-    GitSpaces.clear_strays,
+    *(LocalSite.drop, LocalSite.sow, LocalSite.reap, LocalSite.free_ports, LocalSite.tidy),
+    *(LocalSite.trashed, LocalSite.restore, LocalSite.purge, GitSpaces.resume),
+    *(GitSpaces.examine, GitSpaces.release, GitSpaces.clear_strays),
 )
 CALLS = {act.__qualname__: act for act in _ACTS}
 """All that can be asked over the pipe."""

@@ -189,7 +189,9 @@ class LocalSite:
         else:
             launch = await anyio.to_thread.run_sync(self._launch, job, program)
         await self._start(job, launch)
-        return Launched(keeps_stdin=launch.keeps_stdin, notes=launch.settings.lines)
+        return Launched(
+            keeps_stdin=launch.keeps_stdin, login=launch.login, notes=launch.settings.lines
+        )
 
     def _launch(self, job: Job, asked: LaunchRequest) -> AgentLaunch:
         home = self._layout.make(self._layout.home(job.attempt.run, job.attempt.worker))

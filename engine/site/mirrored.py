@@ -195,7 +195,7 @@ class ChildSpaces:
 
     async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
         """Remove a half-made workspace in which nothing has worked yet."""
-        await self._line.call(GitSpaces.abandon, at, with_branch=with_branch)
+        await self._line.call(Far.abandon, at, with_branch=with_branch)
         names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
         space = Workspace(
             attempt=at.attempt,

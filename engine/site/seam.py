@@ -115,9 +115,16 @@ class Brought:
 
 @dataclass(frozen=True, kw_only=True)
 class Launched:
-    """An attempt that was started: if its input stays open, and what to write into its log."""
+    """An attempt that was started.
+
+    Attributes:
+        keeps_stdin: Its input stays open.
+        login: By what its agent logs in, as the user knows it.
+        notes: What to write into its log.
+    """
 
     keeps_stdin: bool = False
+    login: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -214,7 +214,7 @@ class Shelter:
             git_objects=git.objects if git else (),
             hide=self._hidden(),
             read_only=tuple(Path(path) for path in reads if Path(path).is_absolute()),
-            env=self.environ,
+            env=_shown_to_agents(job.terms.runtime, self.environ),
             holes=_holes(job.terms.runtime),
             network=network,
             allowed_hosts=asked.allow if network is NetworkAccess.ALLOW_LIST else (),
@@ -286,12 +286,20 @@ def asked_by(runtime: Runtime, environ: Mapping[str, str]) -> ConfineRequest:
         workspace=here,
         home=here,
         private_clone=here if has_git else None,
-        env=environ,
+        env=_shown_to_agents(runtime, environ),
         holes=_holes(runtime),
         network=_NETWORKS[network.mode],
         allowed_hosts=network.allow,
         egress_dir=here,
     )
+
+
+def _shown_to_agents(runtime: Runtime, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the user's environment without the address of the shared history."""
+    shared = runtime.history
+    if shared is None or shared.url_env not in environ:
+        return environ
+    return {name: value for name, value in environ.items() if name != shared.url_env}
 
 
 def _holes(runtime: Runtime) -> SandboxHoles:

@@ -20,7 +20,7 @@ import anyio
 from engine.errors import EngineError, HostLost, MechanismMissing, WorkspaceError
 from engine.store.codec import Codec, codec_of
 
-_LENGTHS = struct.Struct(">II")
+_LENGTHS = struct.Struct(">IQ")
 _READ = 1 << 20
 _GREETED = frozenset({"self", "return"})
 

@@ -11,6 +11,7 @@ from engine.spec.complaints import Complaint, unknown
 from engine.spec.graph import all_behind, circles
 from engine.spec.nearest import nearest
 from engine.spec.placeholders import OF_STEP, SIMPLE, placeholders
+from engine.spec.runtime import DatabaseSpec
 from engine.spec.tree import Items, Node, Path, at, entries, number, text, texts
 from engine.spec.words import ADAPTERS, NEEDS_ARGV, WORKER_CAP
 
@@ -141,11 +142,24 @@ def _personas(root: Node, whole: _Whole) -> Iterator[Complaint]:
 
 def _runtime(whole: _Whole) -> Iterator[Complaint]:
     yield from _agent_named(whole, whole.runtime, ("runtime",))
-    database = at(whole.runtime, "database")
-    if at(database, "url") is not None and text(at(database, "strategy")) != "shared":
-        yield Complaint(("runtime", "database", "url"), "means nothing without `strategy: shared`")
+    yield from _database(whole.runtime)
     if text(at(whole.runtime, "sites", "default")) == "child":
         yield from _elsewhere(whole.runtime)
+
+
+def _database(runtime: Node | None) -> Iterator[Complaint]:
+    """Yield what cannot be about the history that a team shares."""
+    database = at(runtime, "database")
+    if text(at(database, "strategy")) != "shared":
+        if at(database, "url_env") is not None:
+            path = ("runtime", "database", "url_env")
+            yield Complaint(path, "means nothing without `strategy: shared`")
+        return
+    secret = text(at(database, "url_env")) or DatabaseSpec().url_env
+    for place, named in entries(at(runtime, "sandbox", "env")):
+        if text(named) == secret:
+            message = "holds the address of the shared history, which agents never get"
+            yield Complaint(("runtime", "sandbox", "env", place), message)
 
 
 def _elsewhere(runtime: Node | None) -> Iterator[Complaint]:

@@ -28,12 +28,6 @@ class Unready:
 
 UNREADY = (
     Unready(
-        path="runtime.database.strategy",
-        only=("shared",),
-        reason="a history that machines share needs PostgreSQL, which is not built yet; "
-        "leave it out or write per_agent",
-    ),
-    Unready(
         path="pipelines.*.steps.*.choose",
         only=("agent",),
         reason="a judging agent is not built yet; write human, or check with a check",

@@ -39,12 +39,12 @@ class LimitsSpec(_Limits):
 
 
 class DatabaseSpec(Section):
-    """Choose where the history of runs lies."""
+    """Choose who else has the history of runs. The run's own files are written in any case."""
 
     strategy: Literal["per_agent", "shared"] = "per_agent"
-    """`per_agent`: one SQLite file per agent beside the run's own; `shared`: one PostgreSQL."""
-    url: Text | None = None
-    """The address of the shared database; only with `shared`."""
+    """`per_agent`: SQLite files beside the repository; `shared`: also one PostgreSQL for a team."""
+    url_env: Variable = "PLAIT_DATABASE_URL"
+    """The environment variable that holds the address of the shared database."""
 
 
 class NetworkRules(Section):
@@ -114,7 +114,7 @@ class RuntimeSpec(Section):
     sites: SitesSpec = SitesSpec()
     """Where workers live; by default on this machine's own disk."""
     database: DatabaseSpec = DatabaseSpec()
-    """Where the history of runs lies."""
+    """Who else has the history of runs."""
     workspace_root: Text | None = None
     """Where workspaces are made; by default outside the repository, in your state folder."""
     agent: Name | None = None

@@ -58,6 +58,10 @@ class Layout:
         """Return the file of a run's journal."""
         return self.run(run) / "run.db"
 
+    def delivered(self, history: str) -> Path:
+        """Return the file of what a history has of the runs."""
+        return self.root / f"delivered-{history}.json"
+
     def worker(self, run: RunId, worker: WorkerId) -> Path:
         """Return a worker's folder."""
         return self.run(run) / worker.step / worker.short

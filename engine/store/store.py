@@ -58,8 +58,8 @@ class RunJournal(Protocol):
         """
         ...
 
-    def facts(self) -> Iterator[JournalEntry]:
-        """Yield every fact, in order."""
+    def facts(self, after: int = 0) -> Iterator[JournalEntry]:
+        """Yield every fact behind number `after`, in order."""
         ...
 
     def events(self, after: int = 0) -> Iterator[JournalEntry]:
@@ -163,6 +163,10 @@ class Store(Protocol):
 
     def runs(self) -> list[RunSummary]:
         """Return every run, the newest first; those that cannot be read are among them."""
+        ...
+
+    def names(self) -> list[RunId]:
+        """Return the name of every run, in no order; nothing of it is read."""
         ...
 
     def create(

@@ -138,7 +138,7 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity) -> None:
     except EngineError:
         watch.logbook.end("", tools.clock.now())
         raise
-    watch.keeps_stdin = launched.keeps_stdin
+    watch.keeps_stdin, watch.login = launched.keeps_stdin, launched.login
     for line in launched.notes:
         watch.logbook.remark(LogKind.NOTE, line, tools.clock.now(), is_once=True)
     watch.change_kernel_limits = partial(site.change_limits, watch.attempt)

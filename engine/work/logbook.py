@@ -17,6 +17,15 @@ from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPie
 TAIL_LINES = 12
 _FOCUS_S = 2.0
 _SHOWN = 60
+ANSWERS = {
+    "401": "the login is refused",
+    "403": "the login may not do that",
+    "404": "the model is not known there",
+    "429": "too many requests",
+    "500": "the server failed",
+    "503": "the server has too much to do",
+    "529": "the server has too much to do",
+}
 AT_ITS_CAP = "the recording met its cap: what follows was not kept"
 _Piece = tuple[float, LogKind, str, int]
 """Lines as they came, as one text, and how many: taken apart only if they are read at all."""
@@ -210,8 +219,11 @@ class Logbook:
 
     @note.register
     def _(self, event: a.Retrying, at: float) -> None:
-        text = f"tries its model again ({event.attempt}) {event.status}"
-        self.write(LogKind.NOTE, text.rstrip(), at)
+        answer = ANSWERS.get(event.status, "")
+        told = f"its model answered {event.status}{f' ({answer})' if answer else ''}; "
+        wait = f" in {event.delay_s:.0f} s" if event.delay_s else ""
+        text = f"{told if event.status else ''}it asks again{wait} (try {event.attempt})"
+        self.write(LogKind.NOTE, text, at)
 
     @note.register
     def _(self, event: a.RateLimited, at: float) -> None:

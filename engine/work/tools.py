@@ -11,6 +11,7 @@ import anyio.to_thread
 from engine.bus import Bus
 from engine.clock import Clock
 from engine.git.runner import Repo
+from engine.history.feeder import Feeder
 from engine.messages.results import Trouble
 from engine.proof.tampering import Proof
 from engine.site.sites import Sites
@@ -43,6 +44,7 @@ class Tools:
     logins: Logins
     ledger: Ledger
     proof: Proof
+    feeder: Feeder
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
 

@@ -41,6 +41,9 @@ Mention = Callable[[LatestWins], None]
 _SHORT_LIMIT_S = 60.0
 _LONGEST_LIMIT_S = 31 * 24 * 3600.0
 """The longest time for which a vendor refuses a login: some budgets are those of a month."""
+_HOLDS_UP = frozenset({"429", "503", "529"})
+"""Answers of a model that has too much to do, or too much of this login."""
+_GOES_ON = (a.Said, a.Thought, a.ToolCalled, a.ToolEnded, a.TurnEnded)
 _LATER = {
     False: "it hears it when it is taken up again",
     True: "it hears nothing while it works: it is told at its next retry",
@@ -52,6 +55,7 @@ class Watch:
     """One agent being watched.
 
     Attributes:
+        login: By what the agent logs in, as the user knows it.
         sent: How many messages went to its stdin, by this engine or those before it.
         is_caught_up: What it had written and heard before this watch began has been read.
         stop_cause: Set when it is to end; honoured also if that came before it was started.
@@ -71,6 +75,7 @@ class Watch:
     started_at: float
     count_spent: CountSpent
     change_kernel_limits: Callable[[Limits], Awaitable[None]] | None = None
+    login: str = ""
     sent: int = 0
     read_to: int = 0
     is_started: bool = False
@@ -84,6 +89,7 @@ class Watch:
     _sending: anyio.Lock = field(default_factory=anyio.Lock)
     _is_input_open: bool = True
     _carried: tuple[str, ...] = ()
+    _is_held_up: bool = False
 
     @property
     def _about(self) -> f.About:
@@ -188,6 +194,9 @@ class Watch:
                 self.logbook.note(event, at)
                 self.logbook.last_progress = now
                 self._act(event, at)
+                if self._is_held_up and isinstance(event, _GOES_ON):
+                    self._is_held_up = False
+                    self.feed(f.RateLimitSeen(**self._about, until=None))
 
     def _has_begun(self) -> None:
         """Tell the run that words unheard by the last attempt reached the agent in its prompt."""
@@ -241,6 +250,13 @@ class Watch:
         del at
         progress = ProgressReported(**self._who, fraction=event.fraction, note=event.note)
         self.mention(progress)
+
+    @_act.register
+    def _(self, event: a.Retrying, at: float) -> None:
+        if event.status in _HOLDS_UP and event.delay_s is not None:
+            self._is_held_up = True
+            until, status = at + event.delay_s, event.status
+            self.feed(f.RateLimitSeen(**self._about, until=until, status=status))
 
     @_act.register
     def _(self, event: a.RateLimited, at: float) -> None:
@@ -391,7 +407,7 @@ class Watch:
             **self._about,
             ok=outcome.ok and cause is None,
             text=outcome.text,
-            error=None if outcome.ok else (outcome.error or None),
+            error=self._error(outcome),
             cause=cause,
             limit=self.budget_hit if cause is StopCause.BUDGET else end.limit,
             session=outcome.session,
@@ -401,6 +417,11 @@ class Watch:
             needs_login=outcome.needs_login,
             is_asleep=outcome.lost_network and self.clock.has_just_woken(),
         )
+
+    def _error(self, outcome: a.AgentOutcome) -> str | None:
+        if outcome.needs_login and self.login:
+            return f"{outcome.error}; it logs in by {self.login}"
+        return None if outcome.ok else (outcome.error or None)
 
     def _retry_at(self, outcome: a.AgentOutcome) -> float | None:
         if outcome.limit is None:

@@ -16,6 +16,11 @@ pytestmark = pytest.mark.real_agents
 SERVER = Path(__file__).with_name("mcp_server.py")
 AGENTS = ("claude", "codex")
 SKILL = "---\nname: brew\ndescription: Brews the tea of plait.\n---\nBoil water.\n"
+VARIABLES = {
+    "gemini": "GEMINI_API_KEY={key}\nGOOGLE_GEMINI_BASE_URL='{url}'\n",
+    "qwen": 'OPENAI_API_KEY="{key}"\nOPENAI_BASE_URL={url}/v1\nOPENAI_MODEL=fake-model\n',
+}
+TABLES = ("gemini", "qwen", "opencode")
 UNNAMED = "the-unnamed-value"
 
 
@@ -29,6 +34,34 @@ def write(home: Path, files: dict[str, str]) -> None:
 def settings_of(agent: str, server: ModelServer, tool: Path) -> dict[str, str]:
     """The files of a user who works by a provider of their own, with a skill and an MCP server."""
     env = {"PASSED": "sunshine", "UNNAMED": UNNAMED}
+    if agent in {"gemini", "qwen"}:
+        weather = {"command": "python3", "args": [str(tool)], "env": env}
+        settings = {"mcpServers": {"weather": weather}, "hooks": {"BeforeTool": [{}]}}
+        return {
+            f".{agent}/{agent.upper()}.md": "Always greet the badger.\n",
+            f".{agent}/skills/brew/SKILL.md": SKILL,
+            f".{agent}/settings.json": json.dumps(settings),
+            f".{agent}/.env": VARIABLES[agent].format(url=server.url, key=KEY),
+        }
+    if agent == "opencode":
+        corp = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": f"{server.url}/v1", "apiKey": "{env:CORP_KEY}"},
+            "models": {"fake-model": {"name": "Fake"}},
+        }
+        weather = {"type": "local", "command": ["python3", str(tool)], "environment": env}
+        providers = {"corp": corp, "other": {"options": {"apiKey": "of-another-host"}}}
+        settings = {
+            "model": "corp/fake-model",
+            "provider": providers,
+            "mcp": {"weather": weather},
+            "plugin": ["hooked"],
+        }
+        return {
+            ".config/opencode/AGENTS.md": "Always greet the badger.\n",
+            ".config/opencode/skills/brew/SKILL.md": SKILL,
+            ".config/opencode/opencode.jsonc": f"// mine\n{json.dumps(settings)}",
+        }
     if agent == "claude":
         provider = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_AUTH_TOKEN": KEY}
         hook = {"type": "command", "command": "touch hooked"}
@@ -74,8 +107,8 @@ class Kept:
         tools.mkdir()
         tool = Path(shutil.copy(SERVER, tools))
         write(self.home, settings_of(agent, server, tool) | files)
-        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
-            real.env.pop(name, None)
+        for name in real.env.keys() - {"PATH", "CLAUDE_CODE_MAX_RETRIES"}:
+            del real.env[name]
         real.env |= {"HOME": str(self.home), "CORP_KEY": KEY, "OPENAI_API_KEY": "for-openai-alone"}
         self.sandbox = {"env": ["PASSED"], "paths": [str(tools)]}
 
@@ -127,3 +160,42 @@ def test_the_user_says_what_reaches_it(wish: str, agent: str, folder: Path, serv
     assert "Brews the tea of plait" not in first
     assert "tell_weather" not in first
     assert set(server.logins) == {f"Bearer {KEY}"}  # the provider is no matter of taste
+
+
+@pytest.mark.parametrize("agent", TABLES)
+def test_what_the_user_of_another_client_has_reaches_it(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve(WORK)
+    server.is_by_conversation = True
+    user = Kept(agent, folder, server)
+    if agent == "qwen":
+        del user.real.env["OPENAI_API_KEY"]  # else that is the one it takes
+    model = {"model": "gemini-2.5-flash"} if agent == "gemini" else {}
+    result = user.run(**model)
+    assert result["outcome"] == "success", result
+    first = json.dumps(server.requests)
+    assert "greet the badger" in first
+    assert "Brews the tea of plait" in first
+    assert "tell_weather" in first
+    log = user.real.shell.plait("logs", "work/worker_1").out
+    assert "MCP server weather" in log
+    assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
+    assert f"{'plugin' if agent == 'opencode' else 'hooks'} of" in log
+
+
+@pytest.mark.parametrize("agent", TABLES)
+def test_the_user_of_another_client_says_what_reaches_it(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve(WORK)
+    server.is_by_conversation = True
+    user = Kept(agent, folder, server)
+    if agent == "qwen":
+        del user.real.env["OPENAI_API_KEY"]
+    model = {"model": "gemini-2.5-flash"} if agent == "gemini" else {}
+    assert user.run(user_settings="none", **model)["outcome"] == "success"
+    first = json.dumps(server.requests)
+    assert "greet the badger" not in first
+    assert "Brews the tea of plait" not in first
+    assert "tell_weather" not in first

@@ -23,7 +23,7 @@ import psutil
 import pyte
 
 from tests.support.console_pty import PtyConsole, process_in_pty
-from tests.support.measuring import cpu_seconds, read_for, said
+from tests.support.measuring import Row, cpu_seconds, read_for, said
 from tests.support.shells import Shell
 
 LINES, AT_ONCE, MANY = 200_000, 8, 20
@@ -37,6 +37,8 @@ _PACED = (
     "awk 'BEGIN { for (s = 0; s < 240; s++) { for (i = 0; i < 250; i++) print s, i, "
     '"== 0123456789"; fflush(); system("sleep 0.05") } }\''
 )
+_FOCUSED = "┏".encode()
+"""The corner of a frame under the cursor: it is written anew only where the cursor has moved."""
 _ATTACH = 'import sys; from tui.cli import main; sys.exit(main(["attach", "-C", sys.argv[1]]))'
 _TMUX = 'import os; os.execvp("tmux", ["tmux", "-L", "plait-bench", "attach"])'
 
@@ -183,24 +185,30 @@ def _all_dead() -> bool:
     return set(subprocess.check_output(words, text=True).split()) == {"1"}
 
 
-def flood() -> None:
+def flood() -> Iterator[Row]:
     """Eight programs, each as fast as it can."""
     ours, theirs = _flood_of_plait(), _flood_of_tmux()
-    said(f"{AT_ONCE} x {LINES:,} lines, shown and recorded", f"{ours:.1f} s, tmux {theirs:.1f} s")
-    said("beside tmux (bar 0.25)", f"{ours / theirs:.2f} x")
+    told = f"{ours:.1f} s, tmux {theirs:.1f} s"
+    yield Row(f"{AT_ONCE} x {LINES:,} lines, beside tmux", ours / theirs, 0.25, "x", note=told)
 
 
-def _pressed(console: PtyConsole, key: bytes) -> float:
-    """Milliseconds from a key to its letter on the terminal."""
+def _latencies(what: str, times: list[float]) -> Iterator[Row]:
+    times.sort()
+    yield Row(f"8 x 5,000 lines a second: {what}, p50", statistics.median(times), 12, "ms")
+    yield Row("  p95", times[int(len(times) * 0.95)], 25, "ms")
+
+
+def _pressed(console: PtyConsole, key: bytes, shown: bytes = b"") -> float:
+    """Milliseconds from a key to its letter on the terminal, or to what else shows that it came."""
     began, seen = time.perf_counter(), b""
     console.press(key)
-    while key not in seen and time.perf_counter() - began < 5:
+    while (shown or key) not in seen and time.perf_counter() - began < 5:
         if select.select([console.master], [], [], 0.5)[0]:
             seen += os.read(console.master, 65_536)
     return (time.perf_counter() - began) * 1e3
 
 
-def paced() -> None:
+def paced() -> Iterator[Row]:
     """Eight programs at 5,000 lines a second each; keys typed into a picker meanwhile."""
     with _project() as shell, _console(shell) as console:
         _start(shell, _PACED, AT_ONCE)
@@ -209,12 +217,16 @@ def paced() -> None:
         keepers = [_pid_in(own) for own in shell.state.rglob("keeper.json")]
         read_for(console.master, 2.0)
         pid, began = console.process.pid, time.monotonic()
-        rows = {"the console (bar 15 %)": [pid], "the engine": [engine.pid]}
+        rows = {"the console": [pid], "the engine": [engine.pid]}
         rows["the keepers together"] = keepers
         before = {name: sum(map(cpu_seconds, pids)) for name, pids in rows.items()}
         read_for(console.master, PACED_S / 2)
         took = time.monotonic() - began
         shares = {n: (sum(map(cpu_seconds, pids)) - before[n]) / took for n, pids in rows.items()}
+        moves = []
+        for n in range(KEYS):
+            moves.append(_pressed(console, b"lh"[n % 2 : n % 2 + 1], _FOCUSED))
+            read_for(console.master, 0.05)
         console.press(b"w")
         read_for(console.master, 0.5)
         times = []
@@ -223,14 +235,15 @@ def paced() -> None:
             read_for(console.master, 0.05)
             console.press(b"\x7f")
             read_for(console.master, 0.05)
-    times.sort()
-    p50, p95 = statistics.median(times), times[int(len(times) * 0.95)]
-    said("8 x 5,000 lines a second: key to screen (bars 12, 25 ms)", f"{p50:.1f}, {p95:.1f} ms")
+    yield from _latencies("the cursor to the next tile", moves)
+    yield from _latencies("a letter into a picker", times)
+    bounds = {"the console": 15}
     for name, share in shares.items():
-        said(f"8 x 5,000 lines a second: cpu of {name}", f"{share:.0%} of a core")
+        bound = bounds.get(name, 100)
+        yield Row(f"8 x 5,000 lines a second: cpu of {name}", 100 * share, bound, "%")
 
 
-def memory() -> None:
+def memory() -> Iterator[Row]:
     """Twenty workers that have written 200,000 lines each, the log of each one visited."""
     with _gate() as gate, _project() as shell, _console(shell) as console:
         _start(shell, _FLOOD.format(LINES, gate), MANY)
@@ -242,17 +255,21 @@ def memory() -> None:
             console.press(b"gt")
             read_for(console.master, 0.7)
         held = psutil.Process(console.process.pid).memory_info().rss / 2**20
-    said(f"{MANY} x {LINES:,} lines: memory of the console (bar 120 MB)", f"{held:.0f} MB")
+    yield Row(f"{MANY} x {LINES:,} lines: memory of the console", held, 120, "MB")
 
 
-def main() -> None:
-    """Print the rows; names of groups choose some."""
+def main() -> int:
+    """Print the rows, and return 1 where a bar was missed; names of groups choose some."""
     if shutil.which("tmux") is None:
         sys.exit("tmux is not here; there is nothing to measure beside")
     groups = {group.__name__: group for group in (flood, paced, memory)}
+    missed = False
     for name in sys.argv[1:] or groups:
-        groups[name]()
+        for row in groups[name]():
+            print(row, flush=True)
+            missed |= not row.is_kept
+    return int(missed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,11 +17,14 @@ import psutil
 from anyio.lowlevel import checkpoint
 
 from engine.merge import FileConflict
+from engine.messages.commands import ResolutionAction
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
-from engine.messages.merging import ReadConflicts
+from engine.messages.merging import ConflictView, ReadConflicts
 from engine.messages.results import EngineView
-from tests.support.consoles import NOW, FakePort, csvlite
+from tests.support.consoles import strips_on
+from tests.support.measuring import Row
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, texts
+from tests.support.world import NOW, FakePort, csvlite
 from tui.app import Options, PlaitApp
 from tui.screens.diff.screen import DiffScreen
 from tui.screens.review.screen import ReviewScreen
@@ -40,10 +43,9 @@ class Bars:
         self.missed = False
 
     def row(self, what: str, found: float, bar: float, unit: str) -> None:
-        is_met = found <= bar
-        self.missed |= not is_met
-        verdict = "ok" if is_met else "MISSED"
-        print(f"{what:<58} {found:8.1f} {unit:<3} bar {bar:g} {unit}  {verdict}")
+        row = Row(what, found, bar, unit)
+        self.missed |= not row.is_kept
+        print(row, flush=True)
 
 
 class Stalls:
@@ -97,8 +99,7 @@ async def until(found: Callable[[], object]) -> None:
 
 def painted(app: PlaitApp) -> bool:
     """Every strip of the screen is drawn as a terminal would get it."""
-    screen = app.screen
-    return bool(screen._compositor.render_strips())
+    return bool(strips_on(app))
 
 
 async def diff_bars(bars: Bars) -> None:
@@ -106,22 +107,21 @@ async def diff_bars(bars: Bars) -> None:
     diff, worker = long_diff(), "implement/worker_1"
     view = csvlite()
     stalls = Stalls()
-    async with console(FakePort(view, diffs={worker: diff}), view, worker) as app:
-        await app.switch_mode("diff")  # the screen's own module is loaded, its class mounted
+    async with console(FakePort(view, diffs={worker: diff}), view, "port/worker_1") as app:
+        await app.switch_mode("diff")  # of a worker without one: the screen itself is there
         screen = app.screen
         assert isinstance(screen, DiffScreen)
-        await until(lambda: screen.pane.diff is not None)
-        screen.pane.show(None)
+        await until(lambda: screen.reading.reason)
         gc.collect()
         held = psutil.Process().memory_info().rss
         async with anyio.create_task_group() as group:
             group.start_soon(stalls.watch)
             await anyio.sleep(_STEP_S * 2)
-            paint = await first_paint(app, screen)
+            paint = await first_paint(app, screen, worker)
             grown = psutil.Process().memory_info().rss - held
-            pages = [await pressed(app, screen.do_page_down) for _ in range(100)]
-            jump = await pressed(app, screen.do_last)
-            back = await pressed(app, screen.do_first)
+            pages = [await pressed(app, screen, "page_down") for _ in range(100)]
+            jump = await pressed(app, screen, "last")
+            back = await pressed(app, screen, "first")
             group.cancel_scope.cancel()
     pages.sort()
     bars.row(f"diff of {LINES} lines: painted", paint * 1e3, 300, "ms")
@@ -131,19 +131,19 @@ async def diff_bars(bars: Bars) -> None:
     bars.row("  longest stall of the event loop", stalls.longest * 1e3, STALL_S * 1e3, "ms")
 
 
-async def first_paint(app: PlaitApp, screen: DiffScreen) -> float:
+async def first_paint(app: PlaitApp, screen: DiffScreen, worker: str) -> float:
     """From asking for the diff until it is drawn."""
     began = time.thread_time()
-    screen._loaded = type(screen._loaded)()
+    screen.point_at(worker)
     screen.draw()
     await until(lambda: screen.pane.diff is not None and painted(app))
     return time.thread_time() - began
 
 
-async def pressed(app: PlaitApp, act: Callable[[], None]) -> float:
+async def pressed(app: PlaitApp, screen: DiffScreen, idea: str) -> float:
     """How long a key takes until what it did is drawn."""
     began = time.thread_time()
-    act()
+    screen.action_idea(idea)
     app.redraw()
     painted(app)
     took = time.thread_time() - began
@@ -165,7 +165,7 @@ def conflicted_file(number: int) -> FileConflict:
 
 async def review_bars(bars: Bars) -> None:
     """Open it, and decide one conflict after another."""
-    port = ReviewPort(conflicted_view(), files=tuple(map(conflicted_file, range(FILES))))
+    port = TimedPort(conflicted_view(), files=tuple(map(conflicted_file, range(FILES))))
     stalls = Stalls()
     async with console(port, port.shown, WHO) as app:
         await port.ask(
@@ -198,29 +198,28 @@ async def timed(act: Callable[[], object]) -> float:
     return time.thread_time() - began
 
 
-async def picked(app: PlaitApp, screen: ReviewScreen, port: ReviewPort) -> float:
+async def picked(app: PlaitApp, screen: ReviewScreen, port: "TimedPort") -> float:
     """From the key to the drawn next conflict, without what the stand-in engine takes."""
-    before = len(port.actions)
-    spent = 0.0
-    resolve = port.resolve
-
-    async def measured(*args: object) -> object:
-        nonlocal spent
-        began = time.thread_time()
-        found = await resolve(*args)  # type: ignore[arg-type]
-        spent = time.thread_time() - began
-        return found
-
-    port.resolve = measured  # type: ignore[method-assign,assignment]
-    at = screen.pane.at
+    before, at, port.spent_s = len(port.actions), screen.pane.at, 0.0
     began = time.thread_time()
-    screen.do_take_incoming()
+    screen.action_idea("take_incoming")
     await until(lambda: len(port.actions) > before and screen.pane.at != at)
     painted(app)
     took = time.thread_time() - began
-    port.resolve = resolve  # type: ignore[method-assign]
     await anyio.sleep(0.02)
-    return took - spent
+    return took - port.spent_s
+
+
+class TimedPort(ReviewPort):
+    """A stand-in engine that counts what it takes to decide."""
+
+    spent_s = 0.0
+
+    async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
+        began = time.thread_time()
+        found = await super().resolve(run, worker, action)
+        self.spent_s += time.thread_time() - began
+        return found
 
 
 async def main() -> int:

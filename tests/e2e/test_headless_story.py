@@ -247,3 +247,48 @@ def test_an_agent_that_is_not_installed_begins_no_run(shell: Shell):
     assert "the agent 'mine' is not installed: there is no program no-such-program" in done.err
     assert "npm install -g opencode-ai" in done.err
     assert shell.plait("runs", "--json").json() == []
+
+
+TOOLS = """
+runtime: {isolation_strategy: directory, permissions: ask}
+agents:
+  pusher:
+    adapter: scripted
+    script: |
+      steps:
+        - ask: {text: "Bash", permission: true, tool: Bash, detail: "git push"}
+        - result: "told {answer}"
+pipelines: [{name: p, steps: [{name: s, agent: pusher, prompt: Push., concurrency: 2}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("--allow", "Bash(git *)"), "told allow"),
+        (("--allow", "Bash(git *)", "--deny", "Bash(* push)"), "told deny"),
+        (("--permissions", "rules", "--deny", "Bash"), "told deny"),
+    ],
+)
+def test_a_command_line_says_what_is_allowed(shell: Shell, words: tuple[str, ...], answer: str):
+    (shell.folder / "plait.yaml").write_text(TOOLS)
+    report = shell.plait("run", "plait.yaml", "--headless", "--json", *words).events[-1]["report"]
+    told = [worker["output"] for worker in report["steps"]["s"]["worker_results"]]
+    assert told == [answer] * 2
+
+
+def test_one_answer_is_for_all_who_ask_the_same(shell: Shell):
+    (shell.folder / "plait.yaml").write_text(TOOLS.replace("permissions: ask", ""))
+    words = ("run", "plait.yaml", "--headless", "--json", "--permissions", "ask")
+    with shell.running(*words) as first:
+        wait_event(first, "Asked")
+        assert shell.plait("answer", "s/worker_1", "allow", "--for-run").code == 0
+        report = rest_of(first)[-1]["report"]
+    told = [worker["output"] for worker in report["steps"]["s"]["worker_results"]]
+    assert told == ["told allow"] * 2
+
+
+def test_rules_beside_a_mode_without_rules_are_refused(shell: Shell):
+    done = shell.plait("run", "plait.yaml", "--permissions", "auto", "--allow", "Bash")
+    assert done.code != 0
+    assert "would not be heard" in done.err

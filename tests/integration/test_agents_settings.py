@@ -287,3 +287,65 @@ def test_an_agent_that_is_not_installed_is_refused_with_how_to_install_it(tmp_pa
     assert "npm install -g @google/gemini-cli" in caught.value.hint
     with pytest.raises(AgentError, match="no program claude-agent-acp"):
         check("claude-acp", tmp_path)
+
+
+def with_opencode(home: Path, **settings: Any) -> None:
+    write(home, ".config/opencode/opencode.json", json.dumps(settings))
+
+
+def settings_of_opencode(launched: AgentLaunch) -> Any:
+    return json.loads(written(launched, ".config/opencode/opencode.json"))
+
+
+def test_of_opencode_s_providers_the_one_that_is_asked_goes_along(tmp_path: Path) -> None:
+    corp = {"options": {"baseURL": "http://corp.example", "apiKey": "{env:CORP_KEY}"}}
+    other = {"options": {"apiKey": "{env:OTHER_KEY}"}}
+    with_opencode(tmp_path, model="corp/big", provider={"corp": corp, "other": other})
+    keys = {"CORP_KEY": "c", "OTHER_KEY": "o"}
+    launched = launch("opencode", tmp_path, environment=keys)
+    assert settings_of_opencode(launched)["provider"] == {"corp": corp}
+    assert launched.env["CORP_KEY"] == "c"
+    assert "OTHER_KEY" not in launched.env
+    with pytest.raises(AgentError, match="CORP_KEY, which is not set"):
+        launch("opencode", tmp_path)
+
+
+@pytest.mark.parametrize("wish", list(SettingsWish))
+def test_a_key_in_opencode_s_provider_starts_nothing(wish: SettingsWish, tmp_path: Path) -> None:
+    with_opencode(tmp_path, model="corp/big", provider={"corp": {"options": {"apiKey": "x"}}})
+    with pytest.raises(AgentError, match="holds its key in apiKey"):
+        launch("opencode", tmp_path, user_settings=wish)
+
+
+def test_what_a_table_writes_stands_beside_what_the_user_wrote(tmp_path: Path) -> None:
+    with_opencode(tmp_path, agent={"x": {}}, plugin=["p"], autoupdate=True)
+    write(tmp_path, ".config/opencode/AGENTS.md", "Be kind.\n")
+    launched = launch("opencode", tmp_path, persona_prompt="You are terse.")
+    kept = settings_of_opencode(launched)
+    assert (kept["agent"], kept["autoupdate"]) == ({"x": {}}, False)
+    assert written(launched, ".config/opencode/AGENTS.md") == "Be kind.\n"
+    assert written(launched, ".config/opencode/plait.md") == "You are terse."
+    assert "plugin of ~/.config/opencode/opencode.json: they run code" in launched.settings.left_out
+    write(tmp_path, ".gemini/GEMINI.md", "Be kind.\n")
+    both = written(launch("gemini", tmp_path, persona_prompt="You are terse."), ".gemini/GEMINI.md")
+    assert both == "Be kind.\n\nYou are terse.\n"
+
+
+def test_variables_in_a_file_go_along_by_the_names_that_the_client_knows(tmp_path: Path) -> None:
+    write(tmp_path, ".gemini/.env", "export GEMINI_API_KEY='k'\nGH_TOKEN=x\nGOOGLE_API_KEY=file\n")
+    env = launch("gemini", tmp_path, environment={"GOOGLE_API_KEY": "set"}).env
+    assert (env["GEMINI_API_KEY"], env["GOOGLE_API_KEY"]) == ("k", "set")
+    assert "GH_TOKEN" not in env
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"), [("vertex-ai", "vertex-ai"), ("oauth-personal", "gemini-api-key")]
+)
+def test_a_way_to_log_in_that_no_worker_is_given_is_not_copied(
+    kind: str, kept: str, tmp_path: Path
+) -> None:
+    settings = {"security": {"auth": {"selectedType": kind}}}
+    write(tmp_path, ".gemini/settings.json", json.dumps(settings))
+    found = json.loads(written(launch("gemini", tmp_path), ".gemini/settings.json"))
+    assert found["security"]["auth"]["selectedType"] == kept
+    assert found["telemetry"] == {"enabled": False}

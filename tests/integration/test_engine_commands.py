@@ -12,7 +12,7 @@ from engine.limits import Dimension, Limits
 from engine.messages import commands as c
 from engine.messages.events import LimitHitSeen
 from engine.messages.logs import LogKind
-from engine.messages.questions import ReadLog
+from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.results import Badge, Outcome, WorkerResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
@@ -454,3 +454,31 @@ async def test_the_cost_of_a_worker_is_that_of_all_its_attempts(place: Place):
         assert [usage.usd for usage in each.attempt_usages] == [1.0] * 4
     async with place.engine() as engine:  # what an engine did not see itself it reads
         assert (await engine.view(run.id)).worker(A).usage.usd == 4.0
+
+
+@pytest.mark.parametrize(
+    ("more", "start"),
+    [
+        ({"feedback": "longer"}, "continues with its earlier work"),
+        ({}, "fresh"),
+        ({"feedback": "longer", "mode": RetryMode.FRESH}, "fresh"),
+    ],
+)
+async def test_a_retry_with_feedback_goes_on_unless_it_is_told_otherwise(
+    more: dict[str, Any], start: str, place: Place
+):
+    once = [{"write": {"path": "first.txt", "text": "1"}}, {"fail": "too short"}]
+    twice = [{"write": {"path": "second.txt", "text": "2"}}, {"result": "done"}]
+    async with place.engine() as engine:
+        run = await engine.start(
+            manifest({"name": "a", "agent": scripted(attempts={"1": once, "2": twice})})
+        )
+        await run.wait()
+        answer = await engine.command(c.RetryWorker(worker=A, **more))
+        assert isinstance(answer, c.Accepted)
+        assert start in answer.note
+        await run.wait()
+        worker = (await engine.ask(ReadRun(run.id))).worker(A)
+        files = {file.name async for file in anyio.Path(worker.workspace or "").glob("*.txt")}
+    assert "second.txt" in files
+    assert ("first.txt" in files) is (start != "fresh")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,7 @@ import pytest
 from anyio import to_thread
 
 from engine.keeper import proc
-from tests.support.engine_runs import Place, scripted
-from tests.support.repositories import RepositoryBuilder
+from tests.support.engine_runs import ChildPlace, Place, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -66,19 +65,6 @@ def plan(place: Place) -> dict[str, Any]:
             "run": f"echo never >> {place.outside}/ended",
         },
     )
-
-
-class ChildPlace(Place):
-    """A repository whose workers live in a child process of the engine."""
-
-    def __init__(self, tmp_path: Path) -> None:
-        RepositoryBuilder.small(tmp_path / "project")
-        super().__init__(tmp_path)
-
-    def manifest(self, *steps: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        return super().manifest(
-            *steps, isolation_strategy="worktree", sites={"default": "child"}, **more
-        )
 
 
 @pytest.fixture(params=[Place, ChildPlace])

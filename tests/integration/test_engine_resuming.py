@@ -12,7 +12,7 @@ from engine.api import Engine, Run
 from engine.keeper import proc
 from engine.messages.results import RunReport
 from engine.phases import Phase
-from tests.support.engine_runs import Place, phases, scripted, wait_worker
+from tests.support.engine_runs import ChildPlace, Place, phases, scripted, wait_worker
 from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.anyio
@@ -21,9 +21,10 @@ A = "a/worker_1"
 SAID = "half of it is done"
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+@pytest.fixture(params=[Place, ChildPlace])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    made: Place = request.param(tmp_path)
+    return made
 
 
 def with_session(place: Place) -> dict[str, Any]:
@@ -65,7 +66,8 @@ def kill_keeper(place: Place) -> None:
 
 async def broken_off(place: Place, agent: dict[str, Any], way: str, *, said: str = "") -> RunReport:
     """The report of a run whose only attempt was broken off once."""
-    plan = place.manifest({"name": "a", "agent": agent, "prompt": "Do the thing."})
+    step = {"name": "a", "agent": agent, "prompt": "Do the thing.", "merge": "none"}
+    plan = place.manifest(step)
     if way == "keeper killed":
         async with place.engine() as engine:
             run = await engine.start(plan)

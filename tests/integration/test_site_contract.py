@@ -1,5 +1,7 @@
 """One contract for every site: the same trees, refs, ends and bytes, wherever a worker lives."""
 
+import os
+import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +18,14 @@ from engine.keeper.recording import parse
 from engine.limits import Limits
 from engine.phases import StopCause
 from engine.plan.model import IsolationStrategy
+from engine.site.artifacts import artifacts_folder
 from engine.site.seam import Brought, Filling
 from tests.support.sites import RUN, WANTED, WORKER, MortalLine, Scene, scene
 
 pytestmark = pytest.mark.anyio
 SITES = ["local", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
 CHILDREN = ["child", "lossy"]
+LIVES, KILLS = (100 if os.environ.get("PLAIT_THOROUGH") else 12), 2
 WORK = "echo three >> code; rm old; echo new > fresh; mkdir cache; echo junk > cache/x; echo said"
 """Edits, a deletion, a new file, and one that the repository's rules keep out."""
 
@@ -282,6 +286,50 @@ async def test_a_child_that_dies_over_any_call_changes_nothing_of_the_result(
         assert (far.line.dies_at, far.line.births) == (0, 2)
         assert far.built.show(found.head, "y") == b"x\n"
         far.built.fsck()
+
+
+async def test_a_child_killed_at_many_moments_changes_nothing_of_any_result(
+    tmp_path: Path,
+) -> None:
+    dice = random.Random(17)
+    async with scene("child", tmp_path) as far:
+        expected = far.by_hand(WORK, when="@1700000000 +0000")
+        killed = 0
+        span = 0.0
+        for number in range(1, LIVES + 1):
+            began = anyio.current_time()
+            async with anyio.create_task_group() as tasks:
+                if span:
+                    for _ in range(KILLS):
+                        tasks.start_soon(kill_after, far, dice.uniform(0, span * 1.5))
+                        killed += 1
+                await live(far, number, expected)
+            span = span or anyio.current_time() - began
+        assert far.line.births > killed / 2  # some die before they hear anything
+        far.built.fsck()
+
+
+async def kill_after(far: Scene, seconds: float) -> None:
+    """Kill whichever child lives at some moment, if one does."""
+    await anyio.sleep(seconds)
+    process = far.line.process
+    if process is not None and process.returncode is None:
+        process.kill()
+
+
+async def live(far: Scene, number: int, expected: str) -> None:
+    """Let an attempt be made, work, come home and go, and look at each of it."""
+    at = await far.prepared(far.at(number))
+    work = replace(at, attempt=replace(at.attempt, role="check"))
+    end = await far.site.run(work, f"git checkout -q . && git clean -qfdx && {WORK}")
+    assert (end.is_ok, end.tail) == (True, "said\n"), end
+    found = change_of(await far.spaces.collect(at, replace(WANTED, artifacts=("fresh",))))
+    assert found.head == expected
+    kept = artifacts_folder(far.place.layout, at.attempt)
+    assert (kept / "fresh").read_text() == "new\n"
+    assert far.refs()[f"refs/plait/{at.attempt.path}/head"] == expected
+    assert await far.spaces.release(at, WANTED)
+    assert not await far.site.is_there(at.address)
 
 
 async def test_names_of_others_do_not_come_home(far: Scene) -> None:

@@ -144,6 +144,25 @@ async def test_files_that_git_does_not_know_are_copied_in_where_asked_for(stage:
     assert found.change.head == stage.base
 
 
+@pytest.mark.parametrize("kind", ["child", "lossy"])
+async def test_files_brought_for_a_workspace_that_was_never_made_are_gone(
+    kind: str, tmp_path: Path
+) -> None:
+    async with scene(kind, tmp_path) as far:
+        far.built.write(".git/info/exclude", ".env\n")
+        far.built.write(".env", "KEY=secret\n")
+        home = anyio.Path(far.line.opening.home)
+        in_the_way = home / "trees" / RUN / str(WORKER) / "attempt_1"
+        await in_the_way.parent.mkdir(parents=True)
+        await in_the_way.touch()
+        at = far.at(include=(".env",))
+        with pytest.raises(WorkspaceError, match="in the way"):
+            await far.prepared(at)
+        assert [one async for one in home.rglob(".env")]
+        await far.spaces.abandon(at, with_branch=True)
+        assert not [one async for one in home.rglob(".env")]
+
+
 async def test_the_users_excludes_keep_files_out_of_commits(stage: Scene) -> None:
     stage.built.write(".git/info/exclude", "*.own\n")
     ignore = stage.built.home / ".config/git/ignore"

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from engine.messages.logs import LogKind, LogLine
 from engine.messages.results import Question
 from engine.phases import Phase
-from tests.support.consoles import NOW, changed, csvlite
+from tests.support.world import NOW, changed, csvlite
 from tui.ink import Span, fit, row_width, slice_row, spread, width_of
 from tui.kit.ascii import ascii_text
 from tui.kit.lists import cursor_row

@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 from engine.limits import Level
 from engine.messages.results import EngineView
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, many
+from tests.support.consoles import Console
+from tests.support.world import NOW, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp
 from tui.ink import Ink, Role, Row, Span, fit, grounded, words
 from tui.kit.inked import Inked, Painter

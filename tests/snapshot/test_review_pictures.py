@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from engine.merge import FileConflict
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console
+from tests.support.consoles import Console
 from tests.support.review_consoles import (
     KINDS,
     WHO,
@@ -17,6 +17,7 @@ from tests.support.review_consoles import (
     conflicted_view,
     conflicts,
 )
+from tests.support.world import NOW
 from tui.app import Options, PlaitApp
 from tui.screens.compare.screen import CompareScreen
 from tui.screens.review.screen import ReviewScreen

@@ -16,30 +16,30 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = """
-from tests.support import consoles
+from tests.support import world
 from tui.app import Options, PlaitApp
-port = consoles.FakePort({view}, logs={{"implement/worker_1": consoles.log_lines(50)}})
+port = world.FakePort({view}, logs={{"implement/worker_1": world.log_lines(50)}})
 app = PlaitApp(port, options=Options(can_stay_alive=False))
 app.run()
 raise SystemExit(app.return_code)
 """
-FIRST_SCREEN = _SCRIPT.format(view="consoles.csvlite()")
+FIRST_SCREEN = _SCRIPT.format(view="world.csvlite()")
 CALLING = """
 import anyio
 from engine.messages.events import OutputAppended, Told
-from tests.support import consoles
+from tests.support import world
 from tui.app import Options, PlaitApp
 
-class Calling(consoles.FakePort):
+class Calling(world.FakePort):
     async def events(self, after_seq=0, *, show=None):
         while self.snapshots == 0:
             await anyio.sleep(0.01)
-        self.shown = consoles.csvlite()
+        self.shown = world.csvlite()
         appended = OutputAppended(worker="implement/worker_1", attempt=1, offset=0)
-        yield Told(run="2f1c", at=consoles.NOW, event=appended)
+        yield Told(run="2f1c", at=world.NOW, event=appended)
         await anyio.sleep_forever()
 
-quiet = consoles.changed(consoles.csvlite(), "implement/worker_2", questions=())
+quiet = world.changed(world.csvlite(), "implement/worker_2", questions=())
 PlaitApp(Calling(quiet), options=Options(can_stay_alive=False, notifies=True)).run()
 """
 """A console in which, as soon as it was seen, a worker asks."""
@@ -105,7 +105,7 @@ class PtyConsole:
 
 
 @contextmanager
-def console_in_pty(view: str = "consoles.csvlite()", **env: str) -> Iterator[PtyConsole]:
+def console_in_pty(view: str = "world.csvlite()", **env: str) -> Iterator[PtyConsole]:
     """A console on a scripted view in a terminal of 100 by 30."""
     with process_in_pty(_SCRIPT.format(view=view), **env) as console:
         yield console

@@ -16,6 +16,7 @@ from engine.keeper import proc
 from engine.messages.results import RunReport, RunView, WorkerView
 from engine.sandbox.probe import probe
 from engine.store.layout import state_home
+from tests.support.repositories import RepositoryBuilder
 
 
 @cache
@@ -98,6 +99,20 @@ class Place:
         if name.startswith("plait-"):
             told += b" ".join(os.fsencode(link.readlink()) for link in (process / "fd").iterdir())
         return wanted in told
+
+
+class ChildPlace(Place):
+    """A repository whose workers live in a child process of the engine."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        RepositoryBuilder.small(tmp_path / "project")
+        super().__init__(tmp_path)
+
+    def manifest(self, *steps: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        """A manifest whose workers live there, in worktrees, and may write into `outside`."""
+        return super().manifest(
+            *steps, isolation_strategy="worktree", sites={"default": "child"}, **more
+        )
 
 
 def scripted(*steps: Any, **branches: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tui.keys import ACTIONS, PLAYING, SCREENS, Action, default_keymap, shown
 from tui.keys.ideas import PALETTE_ONLY
+from tui.keys.table import actions_on
 from tui.words.reasons import ELSEWHERE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
@@ -16,6 +17,12 @@ letters are harmless, undoable or ask first. A key file of your own, `keys.toml`
 
 This page is written from the key table.
 """
+KEYMAP = default_keymap()
+
+
+def keys_on(screen: str) -> dict[str, Action]:
+    """Return every key that means something on a screen, and what it means."""
+    return {key: action for action in actions_on(screen) for key in KEYMAP.keys[action.id]}
 
 
 def key_page() -> str:

@@ -112,6 +112,14 @@ def _module(name: str, extra: str) -> Callable[[], str]:
     return check
 
 
+def _postgres() -> str:
+    """The server's programs lie outside the PATH on Debian; psycopg asks the server."""
+    found = list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb")
+    if not found:
+        return "postgresql is not installed (apt install postgresql)"
+    return _module("psycopg", "postgres")() or ("" if os.getuid() else _CHECKS["setpriv"]())
+
+
 def _linux() -> str:
     return "only Linux has what this asks (PLAIT_PORTABLE is not to be set)" if IS_PORTABLE else ""
 
@@ -172,6 +180,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "ssh-keygen": _program("ssh-keygen", "openssh-client"),
     "setpriv": _program("setpriv", "util-linux"),
     "unshare": _program("unshare", "util-linux"),
+    "postgresql": _postgres,
     "grammars": _module("tree_sitter_python", "syntax"),
     "Linux": _linux,
     "root": _root,

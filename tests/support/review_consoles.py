@@ -33,7 +33,7 @@ from engine.messages.results import Change, CheckResult, EngineView, Outcome, St
 from engine.phases import Phase
 from engine.review.actions import decided
 from engine.review.showing import Lens, file_views
-from tests.support.consoles import NOW, FakePort, changed, csvlite, worker
+from tests.support.world import NOW, FakePort, changed, csvlite, worker
 
 WHO = "port/worker_1"
 NAMES = SideNames("main", WHO)
@@ -254,7 +254,7 @@ class ReviewPort(FakePort):
         self._fail_if_gone()
         if worker != WHO:
             raise WorkspaceError(f"{worker} has no conflicts to decide")
-        return self._view(run, path)
+        return self.view_of(run, path)
 
     async def resolve(self, run: str, worker: str, action: c.ResolutionAction) -> ConflictView:
         self._fail_if_gone()
@@ -262,15 +262,15 @@ class ReviewPort(FakePort):
         self.actions.append(action)
         if isinstance(action, c.FinishResolving) and self.is_overtaken:
             self.session = self.session.undo()  # as the merge made again, with that open
-            return replace(self._view(run, ""), moved=True)
+            return replace(self.view_of(run, ""), moved=True)
         if isinstance(action, c.FinishResolving):
             self.is_finished = True
-            return replace(self._view(run, ""), is_finished=True)
+            return replace(self.view_of(run, ""), is_finished=True)
         if isinstance(action, c.ForgetAnswer | c.ConfirmAnswer):
             self.offers.clear()
         else:
             self.session = decided(self.session, action)
-        return self._view(run, "")
+        return self.view_of(run, "")
 
     async def check(
         self, run: str, worker: str, *, is_own: bool = False, seen: c.Seen | None = None
@@ -278,7 +278,7 @@ class ReviewPort(FakePort):
         del run, worker, is_own, seen
         summary = "passed" if self.will_pass else "the check exited with 1\nFAILED test_io"
         self.checked = CheckResult(
-            command="pytest", passed=self.will_pass, tree=self._tree(), summary=summary
+            command="pytest", passed=self.will_pass, tree=self.tree, summary=summary
         )
         return self.checked
 
@@ -288,13 +288,15 @@ class ReviewPort(FakePort):
             self.offers[hunk.key] = propose(hunk, memory=self.memory)
         return self.offers[hunk.key]
 
-    def _tree(self) -> str | None:
+    @property
+    def tree(self) -> str | None:
+        """The tree as it is decided so far, where all is decided."""
         if not self.session.is_resolved:
             return None
         return blake2b(repr(self.session.results()).encode(), digest_size=20).hexdigest()
 
-    def _view(self, run: str, path: str) -> ConflictView:
-        tree = self._tree()
+    def view_of(self, run: str = "", path: str = "") -> ConflictView:
+        tree = self.tree
         known = self.checked if self.checked and self.checked.tree == tree else None
         return ConflictView(
             run=run,

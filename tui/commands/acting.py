@@ -51,13 +51,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--kill", action="store_true", help="at once, without grace")
     if name == "retry":
         add_seen(parser)
-        parser.add_argument("-m", dest="feedback", default="", metavar="FEEDBACK")
-        parser.add_argument("--mode", choices=[str(mode) for mode in RetryMode], default="fresh")
+        parser.add_argument(
+            "-m", dest="feedback", default="", metavar="FEEDBACK", help="what it should do better"
+        )
+        parser.add_argument(
+            "--mode",
+            choices=[str(mode) for mode in RetryMode],
+            help="continue its work and session (the default with -m), or begin fresh",
+        )
         parser.add_argument("--limit", action="append", default=[], metavar="memory_mb=2048")
         parser.add_argument("-a", dest="agent", metavar="AGENT")
         parser.add_argument("--at", metavar="TIME", help=f"from its files as they were: {MOMENTS}")
     if name == "answer":
         parser.add_argument("text", metavar="allow|deny|TEXT")
+        parser.add_argument(
+            "--for-run", action="store_true", help="and whoever asks the same in this run"
+        )
     if name == "steer":
         parser.add_argument("text", metavar="TEXT")
 
@@ -88,7 +97,7 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
                 c.RetryWorker(
                     worker=args.worker,
                     run=args.run,
-                    mode=RetryMode(args.mode),
+                    mode=RetryMode(args.mode) if args.mode else None,
                     feedback=args.feedback,
                     limits=limits_from(args.limit),
                     agent=args.agent,
@@ -97,7 +106,11 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
                 )
             ]
         case "answer":
-            return [c.Answer(worker=args.worker, answer=args.text, run=args.run)]
+            return [
+                c.Answer(
+                    worker=args.worker, answer=args.text, run=args.run, is_for_run=args.for_run
+                )
+            ]
         case _:
             return [c.Steer(worker=args.worker, text=args.text, run=args.run)]
 

@@ -48,6 +48,7 @@ _SHARED = {
     **dict.fromkeys(("choose", "approve", "reject", "land"), "deciding"),
     **dict.fromkeys(("attach", "console"), "console"),
     **dict.fromkeys(("status", "runs"), "status"),
+    **dict.fromkeys(("history", "stats"), "history"),
     **dict.fromkeys(("validate", "plan"), "manifest"),
     **dict.fromkeys(("clean", "restore"), "cleaning"),
     **dict.fromkeys(("completions", "man"), "pages"),

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import singledispatch
+from time import time
 
 import anyio
 from anyio.abc import TaskGroup
@@ -23,6 +24,7 @@ from tui.commands.exits import exit_code
 from tui.commands.leaving import tell_left, wait_stuck
 from tui.commands.outlet import write
 from tui.words.clean import clean, clean_name
+from tui.words.figures import clock
 
 _LAST_WORDS_S = 1.0
 _MOST_UNREAD = 1000
@@ -311,6 +313,11 @@ def _(event: ev.LimitHitSeen) -> str:
 
 
 @_words.register
+def _(event: ev.RateLimitMet) -> str:
+    return f"waits for its model until {clock(event.until, time())}: it answered {event.status}"
+
+
+@_words.register
 def _(event: ev.Clamped) -> str:
     clamp = event.clamp
     return f"clamped: {clamp.where}: {clamp.asked} → {clamp.given} ({clamp.reason})"
@@ -347,6 +354,13 @@ def _(event: ev.TroubleSeen) -> str:
     if event.trouble is None:
         return "the run goes on"
     return f"the run stands still: {clean(event.trouble.what)}. {clean(event.trouble.help)}"
+
+
+@_words.register
+def _(event: ev.HistoryDelayed) -> str:
+    if event.delay is None:
+        return "the shared history has everything again"
+    return f"the shared history is delayed: {clean(event.delay.what)}. {clean(event.delay.help)}"
 
 
 @_words.register

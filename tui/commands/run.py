@@ -10,6 +10,8 @@ import anyio
 
 from engine.api import (
     EnginePort,
+    PermissionMode,
+    Permissions,
     Plan,
     PlanDefaults,
     attach,
@@ -53,6 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", metavar="CMD", help="the command that must pass")
     parser.add_argument("--timeout-minutes", type=float)
     parser.add_argument("--auto-merge", action="store_true", default=None)
+    parser.add_argument(
+        "--permissions",
+        choices=[str(mode) for mode in PermissionMode],
+        help="who answers agents that ask, in every step: the sandbox, you, or rules and then you",
+    )
+    for word in ("allow", "deny"):
+        parser.add_argument(
+            f"--{word}",
+            action="append",
+            default=[],
+            metavar="PATTERN",
+            help=f"{word} what matches unasked, as 'Bash(git *)'; implies --permissions rules",
+        )
     parser.add_argument("--headless", action="store_true", help="no console")
     parser.add_argument("--json", action="store_true", help="NDJSON events on stdout")
     parser.add_argument("--detach", action="store_true", help="leave it running, print its id")
@@ -133,6 +148,7 @@ def make(args: argparse.Namespace) -> Plan:
         auto_merge=args.auto_merge,
         target=args.target,
         base=args.base,
+        permissions=_permissions(args),
         timeout_minutes=args.timeout_minutes,
     )
     prompts = list(args.prompts)
@@ -151,6 +167,20 @@ def make(args: argparse.Namespace) -> Plan:
     return plan_for_prompts(
         prompts, args.agents, folder=Path.cwd(), replicas=args.replicas, defaults=defaults
     )
+
+
+def _permissions(args: argparse.Namespace) -> Permissions | None:
+    """Return what the command line says of permissions; None where it says nothing."""
+    has_rules = bool(args.allow or args.deny)
+    if not has_rules and args.permissions is None:
+        return None
+    mode = PermissionMode(args.permissions or PermissionMode.RULES)
+    if has_rules and mode is not PermissionMode.RULES:
+        raise PlanError(
+            f"--permissions {mode} knows no rules, so --allow and --deny would not be heard",
+            hint="Leave --permissions out, or say --permissions rules.",
+        )
+    return Permissions(mode=mode, allow=tuple(args.allow), deny=tuple(args.deny))
 
 
 def _text_of(what: str | None) -> str | None:

@@ -52,6 +52,10 @@ def status_text(view: RunView) -> str:
         since = datetime.fromtimestamp(view.trouble.since).astimezone()
         lines.append(f"stands still since {since:%H:%M:%S}: {clean(view.trouble.what)}")
         lines.append(clean(view.trouble.help))
+    if view.history is not None:
+        since = datetime.fromtimestamp(view.history.since).astimezone()
+        lines.append(f"shared history delayed since {since:%H:%M:%S}: {clean(view.history.what)}")
+        lines.append(clean(view.history.help))
     for step in view.steps:
         lines.append(f"{step.name}: {_outcome(step.outcome, step.workers)}")
         lines += [f"  {_worker_line(worker)}" for worker in step.workers]

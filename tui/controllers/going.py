@@ -45,13 +45,7 @@ class Going(Controller):
         """Escape: one thing after another, and never out of the console."""
         self.session.marks.clear()
 
-    def do_next_worker(self) -> None:
-        self._worker_by(1)
-
-    def do_previous_worker(self) -> None:
-        self._worker_by(-1)
-
-    def _worker_by(self, by: int) -> None:
+    def by_worker(self, by: int) -> None:
         run, here = self.session.run, self.session.worker_view
         if run is None or not run.workers:
             return

@@ -6,7 +6,6 @@ done now: screens do.
 
 from tui.keys.file import KeyProblem, read_key_file
 from tui.keys.ideas import PLAYING, Idea
-from tui.keys.reader import Chords, Heard, Waits
 from tui.keys.table import (
     ACTIONS,
     CHORD_STARTS,
@@ -26,12 +25,9 @@ __all__ = [
     "PLAYING",
     "SCREENS",
     "Action",
-    "Chords",
-    "Heard",
     "Idea",
     "KeyProblem",
     "Keymap",
-    "Waits",
     "actions_on",
     "default_keymap",
     "read_key_file",

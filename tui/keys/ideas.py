@@ -140,3 +140,20 @@ REVIEWING = (
     Idea("take_base", ("gb",), "the base, as it was before both"),
 )
 """What only Review has: the sides of a conflict."""
+
+_WAYS = (
+    ("row", "up", "down"),
+    ("half", "half_up", "half_down"),
+    ("page", "page_up", "page_down"),
+    ("end", "first", "last"),
+    ("side", "left", "right"),
+    ("unit", "unit_up", "unit_down"),
+    ("next", "previous", "next"),
+    ("hunk", "previous_hunk", "next_hunk"),
+    ("file", "previous_file", "next_file"),
+    ("tab", "previous_tab", "next_tab"),
+    ("scroll", "scroll_left", "scroll_right"),
+    ("worker", "previous_worker", "next_worker"),
+)
+PAIRS = {idea: (name, by) for name, back, on in _WAYS for idea, by in ((back, -1), (on, 1))}
+"""Ideas that are two ways of one thing: a screen does both by `by_<name>(by)`."""

@@ -197,10 +197,6 @@ class Keymap:
         """The first key of every idea, as it is written on screen."""
         return {action_id.rpartition(".")[2]: self.shown(action_id) for action_id in self.keys}
 
-    def on(self, screen: str) -> dict[str, Action]:
-        """Every key sequence that means something on a screen, and what it means."""
-        return {key: action for action in actions_on(screen) for key in self.keys[action.id]}
-
 
 def actions_on(screen: str) -> list[Action]:
     """Every action of a screen, its own ones first."""

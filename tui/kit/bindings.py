@@ -1,11 +1,13 @@
-"""Make bindings of the key table, in the names that Textual has for keys."""
+"""Make bindings of the key table, in the names that Textual has for keys, and find what they do."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
 
 from tui.keys import PLAYING, Keymap, actions_on, default_keymap, shown
+from tui.keys.ideas import PAIRS
 from tui.kit.private import name_of_sign
 
 
@@ -47,3 +49,11 @@ def as_keymap(keymap: Keymap) -> dict[str, str]:
 def sign_of(key: str) -> str:
     """Return a key as it is written on screen."""
     return shown(key_to_character(key) or key)
+
+
+def doer_of(holder: object, idea: str) -> Callable[[], None] | None:
+    """Return what does an idea: `do_<idea>`, or of one of two ways `by_<name>`, and which way."""
+    do: Callable[[], None] | None = getattr(holder, f"do_{idea}", None)
+    name, way = PAIRS.get(idea, ("", 0))
+    by = getattr(holder, f"by_{name}", None)
+    return do or (partial(by, way) if by else None)

@@ -4,7 +4,7 @@ from rich.color import Color
 from rich.style import Style
 
 from tui.ink import Ink, Role
-from tui.theming import Theme, mix
+from tui.theming import Theme
 
 _WORDS = (Role.ADDED_WORD, Role.REMOVED_WORD)
 _LINE_GROUNDS = (Role.ADDED_GROUND, Role.REMOVED_GROUND)
@@ -64,26 +64,22 @@ class Palette:
         if ink.is_selected:
             ground = Role.SELECTION
         return Style(
-            color=self._colour(ink.role, is_behind=ink.is_behind),
-            bgcolor=self._ground(ground, is_behind=ink.is_behind),
+            color=self._colour(ink.role),
+            bgcolor=self._ground(ground),
             reverse=is_marked,
             bold=ink.bold,
             italic=ink.italic,
             underline=ink.underline,
         )
 
-    def _colour(self, role: Role, *, is_behind: bool) -> Color:
-        value = self.theme.colours[role]
-        if is_behind:
-            share = 0.62 if self.theme.is_dark else 0.55
-            value = mix(self.theme.colours[Role.BACKGROUND], value, share)
-        return Color.parse(value)
+    def _colour(self, role: Role) -> Color:
+        return Color.parse(self.theme.colours[role])
 
-    def _ground(self, role: Role, *, is_behind: bool) -> Color:
+    def _ground(self, role: Role) -> Color:
         if not self.has_truecolor:
             if role in _LINE_GROUNDS:
                 role = Role.BACKGROUND
             fixed = _BELOW_TRUECOLOR[self.theme.is_dark].get(role)
             if fixed is not None:
                 return Color.from_ansi(fixed)
-        return self._colour(role, is_behind=is_behind)
+        return self._colour(role)

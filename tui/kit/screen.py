@@ -1,7 +1,6 @@
 """Stand for every screen: bars above and below a body, a message line, a box for text; its keys."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -10,7 +9,6 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
-from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkType
@@ -21,7 +19,7 @@ from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, ask_rows, footer, message
-from tui.kit.bindings import bindings_of, sign_of
+from tui.kit.bindings import bindings_of, doer_of, sign_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
@@ -52,7 +50,7 @@ class Ask:
 
 
 class Controller:
-    """Some of what keys mean on a screen: `do_<idea>` for each idea."""
+    """Some of what keys mean on a screen: `do_<idea>` for each idea, `by_<name>` for two ways."""
 
     def __init__(self, screen: "Board") -> None:
         self.screen = screen
@@ -217,10 +215,13 @@ class Board(Screen[None]):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew; each widget paints what differs."""
-        if self in self.app.screen_stack[-2:] and self.size:
-            with suppress(NoMatches):  # it is not composed yet, or leaving
-                self._draw(self.session.scene(), self.size.width)
+        """Draw everything anew; each widget paints what differs.
+
+        A pane may ask for it while others are composed still, or taken away already.
+        """
+        is_whole = self.is_mounted and self.is_attached and self.display
+        if is_whole and self in self.app.screen_stack[-2:] and self.size:
+            self._draw(self.session.scene(), self.size.width)
 
     def _draw(self, scene: Scene, cells: int) -> None:
         self._inked("#top").show([top_bar(scene, self.kind, cells)])
@@ -329,13 +330,12 @@ class Board(Screen[None]):
 
     def doer(self, idea: str) -> Callable[[], None] | None:
         """Return what does an idea here: this screen, else the nearest controller."""
-        holders = (self, *self.controllers)
-        return next(filter(None, (getattr(one, f"do_{idea}", None) for one in holders)), None)
+        return next(filter(None, (doer_of(one, idea) for one in (self, *self.controllers))), None)
 
     def hand_on(self, idea: str) -> None:
         """Let the controllers do what this screen does only in part."""
         for held in self.controllers:
-            if do := getattr(held, f"do_{idea}", None):
+            if do := doer_of(held, idea):
                 do()
                 return
 

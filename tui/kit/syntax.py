@@ -8,9 +8,10 @@ from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untype
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-from tui.ink import Ink, Role, Row, Span
+from tui.ink import TEXT, Ink, Role, Row, Span, fit
 from tui.kit.grammars import coloured
 from tui.kit.wording import Marks
+from tui.words.figures import MINUS
 
 Piece = tuple[str, Role]
 _ROLES: tuple[tuple[object, Role], ...] = (
@@ -27,6 +28,13 @@ _ROLES: tuple[tuple[object, Role], ...] = (
     (Token.Name.Tag, Role.KEYWORD),
     (Token.Name.Attribute, Role.TYPE),
 )
+_GROUNDS = {"+": Role.ADDED_GROUND, "-": Role.REMOVED_GROUND}
+_WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
+_SIGNS = {
+    "+": (" + ", Ink(Role.ADDED, Role.ADDED_GROUND, bold=True)),
+    "-": (f" {MINUS} ", Ink(Role.REMOVED, Role.REMOVED_GROUND, bold=True)),
+    " ": ("   ", TEXT),
+}
 _LONGEST_LINE = 400
 
 
@@ -115,6 +123,17 @@ def code(pieces: Sequence[Piece], marks: Marks, ground: Role | None, word: Role)
     whole = sum(len(text) for text, _ in pieces)
     row += _spans(between(at, whole), ground)
     return tuple(row)
+
+
+def changed_code(pieces: Sequence[Piece], sign: str, marks: Marks) -> Row:
+    """The code of a line of a change, on the ground that its sign has."""
+    return code(pieces, marks, _GROUNDS.get(sign), _WORDS.get(sign, Role.PANEL))
+
+
+def signed(row: Row, sign: str, cells: int) -> Row:
+    """A line of a change: its sign and its code, their ground to the edge."""
+    mark, ink = _SIGNS[sign]
+    return fit((Span(mark, ink), *row), cells, Ink(ground=_GROUNDS.get(sign)))
 
 
 def _spans(pieces: Iterable[Piece], ground: Role | None) -> Iterator[Span]:

@@ -51,14 +51,6 @@ def names_apart(paths: Sequence[str], cells: int) -> list[str]:
     return cut_apart(told, cells)
 
 
-def cut_branch(branch: str, cells: int) -> str:
-    """A branch keeps its last two parts."""
-    if width_of(branch) <= cells:
-        return branch
-    last_two = "…/" + "/".join(branch.split("/")[-2:])
-    return last_two if width_of(last_two) <= cells else cut_path(branch, cells)
-
-
 def cut_command(command: str, cells: int) -> str:
     """A command keeps its program and its last path."""
     if width_of(command) <= cells:

@@ -56,6 +56,7 @@ _TOLD: dict[str, tuple[str, Role, str]] = {
     "RunStarted": ("●", Role.RUNNING, "the run began"),
     "Clamped": ("▲", Role.LIMIT, "a figure was cut to what is allowed"),
     "LimitHitSeen": ("✗", Role.LIMIT, "a limit ended the attempt"),
+    "RateLimitMet": ("▲", Role.LIMIT, "waits for its model"),
     "Asked": ("?", Role.WAITING, "asks you"),
     "Answered": ("✓", Role.ACCENT, "answered:"),
     "Steered": ("►", Role.ACCENT, "was told:"),

@@ -28,10 +28,14 @@ class SqliteStore:
 
         It reads a few rows of each journal, never the whole.
         """
+        summaries = [_summary(self._layout.run(run)) for run in self.names()]
+        return sorted(summaries, key=lambda run: (run.started, run.id), reverse=True)
+
+    def names(self) -> list[RunId]:
+        """Return the name of every run, in no order; nothing of it is read."""
         if not self._layout.runs.is_dir():
             return []
-        summaries = [_summary(folder) for folder in self._layout.runs.iterdir() if folder.is_dir()]
-        return sorted(summaries, key=lambda run: (run.started, run.id), reverse=True)
+        return [RunId(folder.name) for folder in self._layout.runs.iterdir() if folder.is_dir()]
 
     def create(
         self, run: RunId, *, plan_json: str, core_version: int, meta: Mapping[str, str]

@@ -35,6 +35,8 @@ class Schema:
     migrations: tuple[tuple[str, ...], ...]
     is_derived: bool = False
     """All of it can be made again from elsewhere: nothing waits for the disk."""
+    is_large: bool = False
+    """Looking through all of it for damage would take too long at every opening."""
 
     @property
     def version(self) -> int:
@@ -117,7 +119,8 @@ class Database:
             version = opened._identified()
             if not read_only:
                 opened._set_up()
-                opened._check()
+                if not schema.is_large:
+                    opened._check()
             if version < schema.version:
                 if read_only:
                     raise StoreError(
@@ -134,8 +137,12 @@ class Database:
             self._connection.close()
 
     @contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+    def transaction(
+        self, *, durable: bool = False, is_reading: bool = False
+    ) -> Iterator[sqlite3.Connection]:
         """Write all that is written in the block, or nothing of it.
+
+        A block that only reads sees one moment, and waits for no writer.
 
         What was committed survives any crash of this process. A power cut may take the last
         commits, never one in the middle; `durable` returns only when all are on disk.
@@ -144,7 +151,7 @@ class Database:
             if durable:
                 self._connection.execute("PRAGMA synchronous=FULL")
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:

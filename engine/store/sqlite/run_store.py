@@ -116,9 +116,9 @@ class RunStore:
             )
         return list(range(next_event, next_event + len(events)))
 
-    def facts(self) -> Iterator[JournalEntry]:
-        """Yield every fact, in order."""
-        return self._entries("SELECT * FROM fact WHERE seq > ? ORDER BY seq LIMIT ?", 0)
+    def facts(self, after: int = 0) -> Iterator[JournalEntry]:
+        """Yield every fact behind number `after`, in order."""
+        return self._entries("SELECT * FROM fact WHERE seq > ? ORDER BY seq LIMIT ?", after)
 
     def events(self, after: int = 0) -> Iterator[JournalEntry]:
         """Yield every event behind number `after`, in order."""

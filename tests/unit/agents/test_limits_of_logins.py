@@ -48,6 +48,22 @@ def test_claude_s_own_record_of_it_has_the_time() -> None:
     assert told("claude", fine, refusal("it broke"))[1].limit is None
 
 
+def test_claude_is_interrupted_once_when_its_login_is_refused_again() -> None:
+    retries = [
+        {"type": "system", "subtype": "api_retry", "attempt": n, "error_status": 401}
+        for n in (1, 2, 3)
+    ]
+    broken = {"type": "result", "is_error": True, "terminal_reason": "aborted_streaming"}
+    events, outcome = told("claude", *retries, broken)
+    assert [type(event).__name__ for event in events[:4]] == [
+        "Retrying",
+        "Retrying",
+        "ProtocolReply",
+        "Retrying",
+    ]
+    assert (outcome.needs_login, outcome.error) == (True, "its login was refused (401)")
+
+
 @pytest.mark.parametrize("agent", ["codex", "gemini"])
 def test_others_say_it_in_words(agent: str) -> None:
     words = "You've hit your usage limit. Try again later."

@@ -11,6 +11,7 @@ from engine.messages.events import (
     Asked,
     Delivery,
     IsolationViolated,
+    RateLimitMet,
     RunFinished,
     RunWaiting,
     Steered,
@@ -162,6 +163,16 @@ def test_a_rate_limit_is_a_badge_while_the_agent_waits(told: Told):
     assert Badge.RATE_LIMITED in told.worker("a").badges
     told.tell(f.RateLimitSeen, "a", until=None)
     assert Badge.RATE_LIMITED not in told.worker("a").badges
+
+
+def test_a_wait_for_the_model_is_told_with_its_end_until_it_is_over(told: Told):
+    now = told.state.now
+    told.tell(f.RateLimitSeen, "a", until=now + 60.0, status="529")
+    assert told.events == [
+        RateLimitMet(worker="a/worker_1", attempt=1, until=now + 60.0, status="529")
+    ]
+    told.tell(f.RateLimitSeen, "a", until=now - 60.0, status="529")  # read anew from a recording
+    assert told.events == []
 
 
 def test_a_stall_is_a_badge_while_nothing_moves(told: Told):

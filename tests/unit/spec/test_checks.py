@@ -248,8 +248,21 @@ def test_a_directory_merges_nothing(merge: str):
 
 
 def test_an_address_of_no_database_is_told():
-    head = "agents: {a: {adapter: claude}}\nruntime: {database: {url: postgres://x}}"
+    head = "agents: {a: {adapter: claude}}\nruntime: {database: {url_env: HISTORY}}"
     assert "means nothing without" in problems("  - {name: s, prompt: x}\n", head=head)[0]
+
+
+@pytest.mark.parametrize(("named", "is_refused"), [("HISTORY", True), ("OTHER", False)])
+def test_no_hole_hands_agents_the_address_of_the_shared_history(*, named: str, is_refused: bool):
+    head = (
+        "agents: {a: {adapter: claude}}\n"
+        "runtime:\n"
+        "  database: {strategy: shared, url_env: HISTORY}\n"
+        f"  sandbox: {{env: [{named}]}}"
+    )
+    found = problems("  - {name: s, prompt: x}\n", head=head)
+    assert bool(found) is is_refused
+    assert all("which agents never get" in line for line in found)
 
 
 @pytest.mark.parametrize(

@@ -8,27 +8,23 @@ from engine.spec.readiness import UNREADY, Unready, unready
 from engine.spec.tree import from_plain
 
 SOURCE = """\
-runtime: {{database: {{strategy: {strategy}}}}}
 pipelines: [{{name: p, steps: [{{name: s, agent: claude, prompt: x, choose: {choose}}}]}}]
 """
 
 
 def test_what_is_not_built_is_refused_at_its_place():
-    source = SOURCE.format(strategy="shared", choose="agent")
+    source = SOURCE.format(choose="agent")
     with pytest.raises(SpecError) as caught:
         load_manifest(source.encode(), file="f")
     keys = [(p.line, p.column, p.key) for p in caught.value.problems]
-    assert keys == [
-        (1, 32, "runtime.database.strategy"),
-        (2, 75, "pipelines[0].steps[0].choose"),
-    ]
+    assert keys == [(1, 75, "pipelines[0].steps[0].choose")]
     for problem, row in zip(caught.value.problems, UNREADY, strict=True):
         assert problem.message == f"cannot be done: {row.reason}"
 
 
 def test_other_values_of_the_same_keys_are_fine():
-    source = SOURCE.format(strategy="per_agent", choose="human")
-    assert load_manifest(source.encode(), file="f").runtime.database.strategy == "per_agent"
+    source = SOURCE.format(choose="human")
+    assert load_manifest(source.encode(), file="f").pipelines[0].steps[0].choose == "human"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.phases import Phase
-from tests.support.consoles import NOW, changed, csvlite
+from tests.support.world import NOW, changed, csvlite
 from tui.words.attention import needs_of, notification, sentence_of_new, set_title, title_of_view
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from engine.messages import commands as c
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import Console, many, opened
+from tests.support.consoles import Console, opened
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.review_consoles import ReviewPort, candidates, choosing_view
+from tests.support.world import many
 from tui.screens.compare.model import ComparePane
 from tui.screens.compare.screen import CompareScreen
 

@@ -32,7 +32,8 @@ from engine.messages.events import Delivery, Steered, Told
 from engine.messages.results import Badge, CheckResult, Question
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, FakePort, changed, csvlite, opened, worker
+from tests.support.consoles import opened
+from tests.support.world import NOW, FakePort, changed, csvlite, worker
 from tui.app import Options
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,8 @@ from engine.messages.diffs import DiffLine, Sign
 from engine.messages.results import Change, EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
+from tests.support.consoles import Console, opened
+from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.screens.diff.screen import DiffScreen
 
 pytestmark = pytest.mark.anyio

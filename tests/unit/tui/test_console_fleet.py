@@ -3,8 +3,9 @@
 import pytest
 
 from engine.phases import Phase
-from tests.support.consoles import NOW, Console, changed, csvlite, many, opened
+from tests.support.consoles import Console, opened
 from tests.support.mouse import at, click, drag, wheel
+from tests.support.world import NOW, changed, csvlite, many
 from tui.screens.fleet.pane import FleetPane, WorkerTile
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.messages.results import EngineView, Question
-from tests.support.consoles import NOW, changed, csvlite, many, opened
+from tests.support.consoles import opened
 from tests.support.mouse import at, click, drag, wheel
+from tests.support.world import NOW, changed, csvlite, many
 from tui.kit.scrolled import Rows
 
 pytestmark = pytest.mark.anyio

@@ -9,16 +9,8 @@ import pytest
 from engine.messages.results import Badge, EngineView, Question
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import (
-    NOW,
-    FakePort,
-    changed,
-    csvlite,
-    log_lines,
-    many,
-    opened,
-    strips_on,
-)
+from tests.support.consoles import opened, strips_on
+from tests.support.world import NOW, FakePort, changed, csvlite, log_lines, many
 from tui.keys import default_keymap
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +63,7 @@ async def test_any_keys_in_any_order_are_survived(seed: int):
             await console.keys(*[sign for key in keys for sign in _signs(key)])
             port.tell(view=replace(chance.choice(views), at=NOW + turn))
             await console.pilot.pause()
-            assert not console.app._exit, keys
+            assert not console.is_leaving, keys
             await console.until(lambda: bool(console.text.strip()))  # a new one mounts first
             console.screen.draw()
             widths = {strip.cell_length for strip in strips_on(console.app)}

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.messages.results import CheckResult
-from tests.support.consoles import NOW, FakePort, changed, csvlite, opened
+from tests.support.consoles import opened
 from tests.support.processes import wait_until
+from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.app import Options
 from tui.kit.outside import editor_words, has_windows, open_copy
 

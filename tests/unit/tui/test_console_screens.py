@@ -13,16 +13,8 @@ from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import EngineView, Question
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import (
-    NOW,
-    Console,
-    FakePort,
-    changed,
-    csvlite,
-    log_lines,
-    many,
-    opened,
-)
+from tests.support.consoles import Console, opened
+from tests.support.world import NOW, FakePort, changed, csvlite, log_lines, many
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
 from tui.keys import SCREENS
@@ -58,6 +50,15 @@ async def test_keys_lead_to_every_screen_and_back():
             assert console.screen.kind == kind
         await console.do("go_plan", "back")
         assert console.screen.kind == "fleet"
+
+
+async def test_a_chord_that_leads_nowhere_or_is_left_does_nothing():
+    async with opened() as console:
+        await console.press("g", "§", "g", "escape")
+        await console.shows("1 Fleet")
+        assert console.screen.kind == "fleet"
+        await console.press("g", "p")
+        assert console.screen.kind == "plan"
 
 
 async def test_a_chord_shows_what_can_follow_after_a_moment():
@@ -105,7 +106,10 @@ async def test_a_log_that_is_not_seen_is_not_read():
         await console.do("go_worker")
         await console.shows("test_199")
         await console.do("go_fleet")
-        assert console.app.session.bridge._watched is None
+        read = console.port.logs_read
+        console.port.logs[RUNNING] += log_lines(1)
+        await console.tell(csvlite(at=NOW + 1))
+        assert console.port.logs_read == read
 
 
 async def test_a_long_log_comes_in_pieces_and_whole():
@@ -397,7 +401,7 @@ async def test_leaving_asks_what_becomes_of_live_workers():
         assert "leave them running" not in console.text
         await console.do("back")
         await console.press("enter")
-        await console.until(lambda: not console.app.is_running or console.app._exit)
+        await console.until(lambda: not console.app.is_running or console.is_leaving)
     assert console.port.commands == []
 
 
@@ -405,7 +409,7 @@ async def test_leaving_can_stop_the_workers():
     async with opened() as console:
         await console.do("back")
         await console.press("s")
-        await console.until(lambda: console.app._exit)
+        await console.until(lambda: console.is_leaving)
     assert [type(c).__name__ for c in console.port.commands] == ["StopRun"]
 
 
@@ -413,7 +417,7 @@ async def test_nothing_alive_means_no_question():
     settled = changed(many(1), "port/worker_1", phase=Phase.LANDED)
     async with opened(settled) as console:
         await console.do("back")
-        await console.until(lambda: console.app._exit)
+        await console.until(lambda: console.is_leaving)
 
 
 @pytest.mark.parametrize("size", [(20, 5), (40, 10), (80, 24), (250, 70)])
@@ -491,7 +495,7 @@ async def test_plain_mode_draws_without_colours_and_ascii_without_signs():
 
 async def test_what_has_happened_is_shown_without_waiting_for_the_next_frame():
     async with opened() as console:
-        console.app._pace = lambda: 3600.0  # type: ignore[method-assign]
+        console.app.pace = lambda: 3600.0  # type: ignore[method-assign]
         console.app.session.bridge.pace_s = 3600.0
         moved = WorkerMoved(worker=RUNNING, attempt=1, before=Phase.RUNNING, after=Phase.COLLECTING)
         for at in (1, 2):
@@ -523,8 +527,8 @@ def test_every_screen_that_is_built_is_in_the_key_table():
 class _Keeping(PlaitApp):
     """A console that keeps its first screen, to be looked at when it has gone."""
 
-    def _opening(self) -> OpeningScreen:
-        self.first = super()._opening()
+    def opening(self) -> OpeningScreen:
+        self.first = super().opening()
         return self.first
 
     async def remove_mode(self, mode: str) -> None:

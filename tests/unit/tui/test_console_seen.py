@@ -23,7 +23,8 @@ from engine.messages.events import OutputAppended, Told
 from engine.messages.results import Badge, Change, EngineView, Question
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
+from tests.support.consoles import Console, opened
+from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.keys import SCREENS, actions_on, default_keymap
 from tui.kit import screen as base
 from tui.kit.dialogs import HelpPage, Picker

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import Console, FakePort, csvlite, log_lines, opened
+from tests.support.consoles import Console, opened
 from tests.support.review_consoles import WHO, ReviewPort, choosing_view, conflicted_view, conflicts
+from tests.support.world import FakePort, csvlite, log_lines
 from tui.ink import Role, Row
 from tui.theming import BUILT_IN, built_in, contrast
 
@@ -21,7 +22,7 @@ def _note(pairs: Pairs, rows: Iterable[Row]) -> None:
     """Every colour with its ground, what it must reach, and where it was seen."""
     for row in rows:
         for text, ink in row:
-            if text.strip() and not ink.is_behind:
+            if text.strip():
                 least = _TEXT if any(map(str.isalnum, text)) else _SHAPE
                 pairs[ink.role, ink.ground or Role.BACKGROUND, least] = text.strip()
 

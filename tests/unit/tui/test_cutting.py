@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tui.ink import width_of
 from tui.words.cutting import (
     cut_apart,
-    cut_branch,
     cut_command,
     cut_end,
     cut_path,
@@ -26,11 +25,6 @@ def test_paths_lose_their_middle_and_keep_the_file():
     assert cut_path("src/csvlite/reader.py:88", 20) == "src/…/reader.py:88"
     assert cut_path("src/csvlite/reader.py:88", 15) == "…/reader.py:88"
     assert cut_path("docs/streaming-large-files.md", 12) == "…ge-files.md"
-
-
-def test_branches_keep_their_last_two_parts():
-    assert cut_branch("plait/2f1c/implement/worker_1", 22) == "…/implement/worker_1"
-    assert cut_branch("main", 22) == "main"
 
 
 def test_commands_keep_the_program_and_the_last_path():

@@ -4,11 +4,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from textual.events import MouseScrollDown
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
+from tests.support.consoles import Console, opened
+from tests.support.mouse import at, click, wheel
+from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.app import Options
 from tui.words.figures import MINUS
 
@@ -33,13 +34,6 @@ async def _opened(console: Console, shown: str = "_parse_quoted()") -> Console:
     return await console.shows(shown)
 
 
-def _place(console: Console, text: str) -> tuple[int, int]:
-    """Where a text stands on the screen."""
-    rows = console.text.split("\n")
-    y = next(n for n, row in enumerate(rows) if text in row)
-    return rows[y].index(text), y
-
-
 def _first_line(console: Console) -> int:
     """The number of the first line of code on screen."""
     found = re.search(r"line (\d+)", console.text)
@@ -62,9 +56,9 @@ async def _copied(console: Console) -> str:
 async def test_a_click_on_a_file_goes_to_it_and_one_on_a_line_to_that():
     async with opened(port=_port()) as console:
         await _opened(console)
-        await console.pilot.click(offset=_place(console, "io.py ≈"))
+        await click(console, "io.py ≈")
         await console.shows("▌M io.py")
-        await console.pilot.click(offset=_place(console, "import re"))
+        await click(console, "import re")
         await console.shows("▌M reader.py", "▌        4  + import re")
 
 
@@ -73,7 +67,7 @@ async def test_two_clicks_fold_a_hunk_and_two_more_unfold_it():
         await _opened(console)
         await console.do("mark")
         assert "import re" not in console.text
-        head = _place(console, "✓ seen  imports")
+        head = at(console, "✓ seen  imports")
         await console.pilot.click(offset=head, times=2)
         await console.shows("+ import re")
         await console.pilot.click(offset=head, times=2)
@@ -86,9 +80,7 @@ async def test_the_wheel_scrolls_and_the_next_key_goes_on_from_there():
         await _opened(console, "huge, folded")
         await console.do("open")
         await console.shows("f0()")
-        for _ in range(30):
-            await console.pilot._post_mouse_events([MouseScrollDown], offset=(80, 20))
-        await console.pilot.pause()
+        await wheel(console, 30, x=80, y=20)
         first = _first_line(console)
         assert first > 20
         await console.do("up")
@@ -100,7 +92,7 @@ async def test_the_scrollbar_is_dragged_to_the_end_of_a_long_diff():
         await _opened(console, "huge, folded")
         await console.do("open")
         await console.shows("f0()")
-        grab = _place(console, "█")
+        grab = at(console, "█")
         await _drag(console, grab, (grab[0], 35))
         await console.shows("line 19999")
 
@@ -108,7 +100,7 @@ async def test_the_scrollbar_is_dragged_to_the_end_of_a_long_diff():
 async def test_selected_code_is_copied_without_numbers_and_signs():
     async with opened(port=_port()) as console:
         await _opened(console)
-        x, y = _place(console, "import io")
+        x, y = at(console, "import io")
         await _drag(console, (x, y), (x + len("import re"), y + 1))
         assert await _copied(console) == "import io\nimport re"
         await console.press("escape")
@@ -119,7 +111,7 @@ async def test_a_line_that_is_cut_on_screen_is_copied_whole():
     async with opened(port=_port(_long()), size=(80, 24)) as console:
         await _opened(console, "huge, folded")
         await console.do("open")
-        x, y = _place(console, "line 3 ")
+        x, y = at(console, "line 3 ")
         await _drag(console, (x, y), (x + len("line 4"), y + 1))
         assert await _copied(console) == "line 3 " + "x" * 90 + "\nline 4"
 
@@ -127,13 +119,13 @@ async def test_a_line_that_is_cut_on_screen_is_copied_whole():
 async def test_one_side_is_copied_where_both_stand_beside_each_other():
     async with opened(port=_port(), size=WIDE) as console:
         await _opened(console)
-        old = _place(console, f"{MINUS}         end = line.find")
+        old = at(console, f"{MINUS}         end = line.find")
         await _drag(console, (old[0] + 2, old[1]), (old[0] + 30, old[1] + 2))
         copied = await _copied(console)
         assert copied.startswith("        end = line.find(self.quote, start + 1)\n")
         assert "_closing_quote" not in copied
         await console.press("escape")
-        new = _place(console, "+         end = self._closing")
+        new = at(console, "+         end = self._closing")
         await _drag(console, (new[0] + 2, new[1]), (new[0] + 30, new[1] + 2))
         assert "line.find" not in await _copied(console)
 
@@ -142,7 +134,7 @@ async def test_a_selection_stays_while_the_worker_goes_on():
     port = _port()
     async with opened(port=port) as console:
         await _opened(console)
-        x, y = _place(console, "import io")
+        x, y = at(console, "import io")
         await _drag(console, (x, y), (x + len("import io"), y))
         view = changed(port.shown, RUNNING, tool="pytest -q")
         await console.tell(replace(view, at=view.at + 1))

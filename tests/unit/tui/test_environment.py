@@ -3,7 +3,8 @@
 import pytest
 
 from engine.messages.results import Entrance
-from tests.support.consoles import Console, FakePort, csvlite, opened
+from tests.support.consoles import Console, opened
+from tests.support.world import FakePort, csvlite
 from tui.keys import default_keymap
 
 pytestmark = pytest.mark.anyio

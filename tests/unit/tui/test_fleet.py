@@ -14,8 +14,8 @@ from engine.messages.results import (
     WorkerView,
 )
 from engine.phases import Phase, StopCause
-from tests.support.consoles import NOW, changed, csvlite, many, worker
 from tests.support.fleets import rows_of
+from tests.support.world import NOW, changed, csvlite, many, worker
 from tui.ink import Role, row_width, text_of
 from tui.keys import default_keymap
 from tui.kit.bars import Hint, footer

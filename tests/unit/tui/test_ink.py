@@ -5,7 +5,6 @@ from tui.ink import (
     Ink,
     Role,
     Span,
-    beside,
     cut_row,
     fit,
     head_of,
@@ -59,9 +58,3 @@ def test_overlay_replaces_cells_and_nothing_else():
     base = [fit((Span("0123456789"),), 10)] * 3
     rows = overlaid(base, [(Span("XX", Ink(Role.ACCENT)),)], 4, 1)
     assert text_of(rows) == "0123456789\n0123XX6789\n0123456789"
-
-
-def test_beside_fills_short_blocks():
-    rows = beside([([(Span("a"),)], 2), ([(Span("b"),), (Span("c"),)], 2)], (Span("|"),))
-    assert [row_width(row) for row in rows] == [5, 5]
-    assert text_of(rows) == "a |b\n  |c"

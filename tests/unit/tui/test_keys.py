@@ -1,16 +1,15 @@
 """The key table keeps its own rules, and pressed keys become the right actions."""
 
-from tui.keys import ACTIONS, CHORD_STARTS, IDEAS, SCREENS, Chords, Heard, Waits, default_keymap
+from tests.support.key_page import KEYMAP, keys_on
+from tui.keys import ACTIONS, CHORD_STARTS, IDEAS, SCREENS
 from tui.keys.file import UNSENT, clashes
 from tui.keys.groups import GROUPS
-
-KEYMAP = default_keymap()
 
 
 def test_one_key_has_one_idea_over_all_screens():
     ideas: dict[str, str] = {}
     for screen in SCREENS:
-        for key, action in KEYMAP.on(screen).items():
+        for key, action in keys_on(screen).items():
             assert ideas.setdefault(key, action.idea) == action.idea
 
 
@@ -20,7 +19,7 @@ def test_no_key_means_two_things_on_one_screen():
 
 def test_no_key_begins_a_chord_and_acts_as_well():
     for screen in SCREENS:
-        table = KEYMAP.on(screen)
+        table = keys_on(screen)
         chords = {key[0] for key in table if len(key) == 2 and key[0] in CHORD_STARTS}
         assert not chords & set(table)
 
@@ -63,44 +62,10 @@ def test_what_lands_or_stops_is_not_on_a_key_that_navigates():
     moving = {"down", "up", "left", "right", "open", "next", "previous", "mark"}
     dangerous = {"yes", "no", "no_wide", "land", "retry"}
     for screen in SCREENS:
-        keys = KEYMAP.on(screen)
+        keys = keys_on(screen)
         for key, action in keys.items():
             if action.idea in dangerous:
                 assert all(key not in KEYMAP.keys.get(f"everywhere.{idea}", ()) for idea in moving)
-
-
-def test_a_single_key_is_heard_at_once():
-    heard = Chords(KEYMAP).feed("x", "fleet")
-    assert isinstance(heard, Heard)
-    assert heard.action.id == "fleet.no"
-
-
-def test_a_chord_waits_says_what_can_follow_and_then_acts():
-    chords = Chords(KEYMAP)
-    waits = chords.feed("g", "fleet")
-    assert isinstance(waits, Waits)
-    assert ("p", ACTIONS["everywhere.go_plan"]) in waits.follow
-    heard = chords.feed("p", "fleet")
-    assert isinstance(heard, Heard)
-    assert heard.action.idea == "go_plan"
-    assert chords.begun == ""
-
-
-def test_a_chord_that_leads_nowhere_or_is_left_does_nothing():
-    chords = Chords(KEYMAP)
-    chords.feed("g", "fleet")
-    assert chords.feed("§", "fleet") is None
-    chords.feed("g", "fleet")
-    assert chords.leave()
-    assert not chords.leave()
-
-
-def test_a_key_without_meaning_here_is_not_heard():
-    assert Chords(KEYMAP).feed("F", "inbox") is None
-
-
-def test_a_named_key_is_no_chord():
-    assert isinstance(Chords(KEYMAP).feed("pagedown", "fleet"), Heard)
 
 
 def test_every_idea_of_a_screen_stands_under_a_heading():

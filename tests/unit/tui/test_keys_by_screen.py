@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.key_page import key_page
+from tests.support.key_page import key_page, keys_on
 from tui.app import _SCREENS
-from tui.keys import ACTIONS, SCREENS, default_keymap
+from tui.keys import ACTIONS, SCREENS
 from tui.keys.ideas import EVERYWHERE
+from tui.kit.bindings import doer_of
 from tui.kit.screen import Board
 from tui.words.reasons import ELSEWHERE
 
-KEYMAP = default_keymap()
 MEANINGS = """
 key   | fleet         | worker        | diff          | compare       | review        | inbox
 j k   | +             | +             | +             | +             | +             | +
@@ -89,13 +89,13 @@ def _rows() -> list[tuple[str, str, str]]:
 def _does(screen: str, idea: str) -> bool:
     module, name = _SCREENS[screen]
     kind: type[Board] = getattr(import_module(f"tui.screens.{module}"), name)
-    return any(hasattr(one, f"do_{idea}") for one in (kind, *kind.held))
+    return any(doer_of(one, idea) for one in (kind, *kind.held))
 
 
 @pytest.mark.parametrize("screen", SCREENS[:6])
 def test_a_key_means_what_was_told_or_says_why_not(screen: str):
     for key, where, meaning in _rows():
-        action = KEYMAP.on(screen).get(key)
+        action = keys_on(screen).get(key)
         if where == screen and meaning == ".":
             assert action is None or not _does(screen, action.idea), key
         elif where == screen:
@@ -107,13 +107,13 @@ def test_a_key_means_what_was_told_or_says_why_not(screen: str):
 def test_no_key_of_a_screen_was_left_out_of_what_is_told():
     told = {(key, screen) for key, screen, meaning in _rows() if meaning != "."}
     for screen in SCREENS[:6]:
-        own = {key for key, action in KEYMAP.on(screen).items() if action.screen == screen}
+        own = {key for key, action in keys_on(screen).items() if action.screen == screen}
         assert {(key, screen) for key in own - {"ctrl+r"}} <= told
 
 
 @pytest.mark.parametrize("screen", SCREENS)
 def test_what_is_everywhere_is_everywhere(screen: str):
-    on = KEYMAP.on(screen)
+    on = keys_on(screen)
     missing = [key for key in _ANYWHERE if key not in on or not _does(screen, on[key].idea)]
     assert not missing
 

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.messages.logs import LogKind, LogLine
-from tests.support.consoles import NOW, log_lines
+from tests.support.world import NOW, log_lines
 from tui.ink import Row, row_width, text_of
 from tui.screens.worker.lines import Look
 from tui.screens.worker.logs import CAPACITY, Log

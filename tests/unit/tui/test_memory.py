@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, FakePort, csvlite, opened
+from tests.support.consoles import opened
+from tests.support.world import NOW, FakePort, csvlite
 from tui.app import Options
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from engine.messages.events import ConflictsDecided, Told
 from engine.messages.results import EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, changed, opened, strips_on
+from tests.support.consoles import Console, opened, strips_on
 from tests.support.review_consoles import (
     KINDS,
     WHO,
@@ -25,6 +25,7 @@ from tests.support.review_consoles import (
     io_py,
     texts,
 )
+from tests.support.world import NOW, changed
 from tui.app import Options
 from tui.ink import row_width, text_of
 from tui.keys import default_keymap
@@ -83,7 +84,7 @@ class Reviewing:
 
 def decided(port: ReviewPort, path: str = IO) -> list[str | None]:
     """What is decided for each hunk of a file."""
-    return [hunk.choice for hunk in port._view("", "").file(path).hunks]
+    return [hunk.choice for hunk in port.view_of().file(path).hunks]
 
 
 async def test_sides_are_named_and_shown_against_the_base():
@@ -111,7 +112,7 @@ async def test_space_takes_the_likely_proposal_at_once():
     async with Reviewing(given) as console:
         await console.shows("RESULT if you press space")
         await console.do("mark")
-        (hunk,) = given._view("", "").file(ERRORS).hunks
+        (hunk,) = given.view_of().file(ERRORS).hunks
         assert hunk.result is not None
         assert "LimitError" in hunk.result
         assert "StreamError" in hunk.result
@@ -132,7 +133,7 @@ async def test_words_of_both_sides_are_combined_where_none_is_in_both():
     given = port(imports())
     async with Reviewing(given) as console:
         await console.do("merge")
-        (hunk,) = given._view("", "").file(ERRORS).hunks
+        (hunk,) = given.view_of().file(ERRORS).hunks
         assert hunk.choice == "combined"
         assert "LimitError, ParseError, Span, StreamError" in (hunk.result or "")
 
@@ -178,10 +179,10 @@ async def test_whole_files_are_decided_by_the_same_keys():
     given = port()
     async with Reviewing(given) as console:
         await console.do("unit_down", "unit_down", "take_incoming")
-        assert given._view("", "").file("src/csvlite/compat.py").whole == "incoming"
+        assert given.view_of().file("src/csvlite/compat.py").whole == "incoming"
         await console.shows("docs/logo.png")
         await console.do("take_target")
-        assert given._view("", "").file("docs/logo.png").whole == "target"
+        assert given.view_of().file("docs/logo.png").whole == "target"
 
 
 async def test_single_lines_are_picked_in_order_and_shown_before_they_count():
@@ -216,7 +217,7 @@ async def test_a_hunk_is_edited_in_a_box_with_its_blanks_kept():
         assert console.screen.box.area.text == "    data = f.read(size or MAX_BLOCK)"
         console.screen.box.area.text = "    data = mine()"
         await console.press("enter")
-        (hunk, _) = given._view("", "").file(IO).hunks
+        (hunk, _) = given.view_of().file(IO).hunks
         assert (hunk.choice, hunk.result) == ("own", "    data = mine()\n")
 
 
@@ -239,7 +240,7 @@ async def test_the_rest_of_a_file_is_taken_at_once_and_what_is_decided_stays():
         await console.type("incoming side, rest of this")
         await console.press("enter")
         assert decided(given) == ["both", "incoming"]
-        assert not given._view("", "").file(ERRORS).is_resolved
+        assert not given.view_of().file(ERRORS).is_resolved
 
 
 async def test_the_rest_of_all_files_is_one_choice_too():
@@ -258,7 +259,7 @@ async def test_landing_runs_the_check_where_it_was_not_run_and_asks_for_no_word(
         await console.do("land")
         await console.shows("L refused: 1 still open")
         await console.do("mark")
-        tree = given._tree()
+        tree = given.tree
         await console.do("land")
         assert given.is_finished
     assert given.actions[-1] == c.FinishResolving(seen=tree)
@@ -369,7 +370,7 @@ def test_a_very_long_conflict_is_drawn_in_its_room_and_the_rest_is_named():
     sides = ("".join(f"{who} {n}\n" for n in range(20_000)) for who in ("one", "two"))
     made = ReviewPort(conflicted_view(), files=(texts("long.txt", "base\n", *sides),))
     pane = ReviewPane()
-    pane.show(made._view("", ""))
+    pane.show(made.view_of())
     for draw in (card, columns):
         rows = draw(pane, Look({"open": "enter"}), 180, 40)
         assert len(rows) <= 40
@@ -381,7 +382,7 @@ def test_picking_brings_the_line_under_the_cursor_into_sight():
     sides = ("".join(f"{who} {n}\n" for n in range(300)) for who in ("one", "two"))
     made = ReviewPort(conflicted_view(), files=(texts("long.txt", "base\n", *sides),))
     pane = ReviewPane()
-    pane.show(made._view("", ""))
+    pane.show(made.view_of())
     pane.begin_lines()
     for at in (0, 150, 299, 302, 450, 601):
         pane.line = at
@@ -408,7 +409,7 @@ async def test_every_kind_has_a_card_and_is_decided_by_one_key():
 @pytest.mark.parametrize("size", [(40, 8), (76, 20), (116, 31), (190, 45)])
 def test_every_kind_is_drawn_within_its_room(kind: str, size: tuple[int, int]):
     pane = ReviewPane()
-    pane.show(port(KINDS[kind]())._view("", ""))
+    pane.show(port(KINDS[kind]()).view_of())
     keys = {"take_target": "t", "open": "enter"}
     for _ in range(len(pane.offers) + 1):
         rows = card(pane, Look(keys), *size)
@@ -431,7 +432,7 @@ def _with_check(view: EngineView) -> EngineView:
 def test_marks_move_with_what_grew_before_them():
     made = ReviewPort(conflicted_view(), files=(texts("a", "\tx = 1\n", "\tx = 2\n", "\tx = 3\n"),))
     pane = ReviewPane()
-    pane.show(made._view("", ""))
+    pane.show(made.view_of())
     hunk = pane.hunk
     assert hunk is not None
     (line,) = [line for line in hunk.target if line.sign == "+"]
@@ -465,7 +466,7 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
             view = chance.choice([conflicted_view(), choosing_view()])
             given.tell(view=replace(view, at=NOW + turn))
             await console.pilot.pause()
-            assert not console.app._exit
+            assert not console.is_leaving
             await console.until(lambda: bool(console.text.strip()))  # a new one mounts first
             console.screen.draw()
             assert {strip.cell_length for strip in strips_on(console.app)} == {size[0]}
@@ -480,7 +481,7 @@ async def test_another_console_decides_and_this_one_follows():
     given = port(io_py())
     async with Reviewing(given) as console:
         await console.shows("2 open")
-        hunk = given._view("", "").file(IO).hunks[0]
+        hunk = given.view_of().file(IO).hunks[0]
         given.session = given.session.choose(IO.encode(), HunkKey(hunk.key), "incoming")
         decided = ConflictsDecided(
             worker=WHO, attempt=1, open_files=1, open_hunks=1, is_resolved=False
@@ -514,7 +515,7 @@ async def test_a_red_check_is_overruled_by_the_typed_word_and_by_nothing_else():
         await console.shows("to land it despite that; the commit will say so")
         await console.type("land\n")
         await console.until(lambda: given.is_finished)
-    overruled = c.FinishResolving(is_despite_check=True, seen=given._tree())
+    overruled = c.FinishResolving(is_despite_check=True, seen=given.tree)
     assert given.actions[-1] == overruled
 
 
@@ -523,7 +524,7 @@ async def test_a_check_that_was_not_run_is_not_overruled():
     async with Reviewing(given) as console:
         await console.do("take_target", "land")
         await console.until(lambda: given.is_finished)
-    assert given.actions[-1] == c.FinishResolving(seen=given._tree())
+    assert given.actions[-1] == c.FinishResolving(seen=given.tree)
 
 
 async def test_a_target_that_moved_is_said_and_the_merge_made_again_is_shown():

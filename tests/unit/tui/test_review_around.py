@@ -28,7 +28,7 @@ async def _pane(port: ReviewPort, *choices: str | None) -> ReviewPane:
                 DecideConflict("", WHO, c.ChooseHunk(path=PATH, hunk=place, choice=choice))
             )
     pane = ReviewPane()
-    pane.show(port._view("", ""))
+    pane.show(port.view_of())
     return pane
 
 

@@ -18,7 +18,7 @@ def _port() -> ReviewPort:
 
 def _half_marked(port: ReviewPort) -> str:
     """A text of which one marker was left over."""
-    return f"mine\n>>>>>>> theirs [hunk {port._view('', '').file(PATH).hunks[0].key}]\n"
+    return f"mine\n>>>>>>> theirs [hunk {port.view_of().file(PATH).hunks[0].key}]\n"
 
 
 async def test_a_text_that_was_refused_is_gone_on_with(monkeypatch: pytest.MonkeyPatch):

@@ -20,7 +20,7 @@ from tui.kit.private import EnduringWriter
 
 READY = b"ASKS YOU"
 _HOSTILE = (
-    "consoles.changed(consoles.csvlite(), 'implement/worker_1', tool={bad!r}, "
+    "world.changed(world.csvlite(), 'implement/worker_1', tool={bad!r}, "
     "last_lines=({bad!r},), label={bad!r}, error={bad!r})"
 )
 
@@ -78,7 +78,7 @@ def test_bytes_that_are_no_text_are_survived_and_keys_in_one_piece_heard_in_thei
 
 
 def test_an_exception_restores_the_terminal_too():
-    broken = "consoles.csvlite(runs=(1,))"
+    broken = "world.csvlite(runs=(1,))"
     with console_in_pty(broken) as console:
         assert console.end(seconds=30) != 0
         assert LEFT_ALT_SCREEN in console.written

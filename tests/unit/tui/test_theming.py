@@ -100,8 +100,3 @@ def test_below_truecolor_line_grounds_fall_away_and_words_stay():
     word = palette.style(Ink(ground=Role.ADDED_WORD)).bgcolor
     assert word is not None
     assert word.number == 22
-
-
-def test_what_is_behind_an_overlay_is_dimmer():
-    palette = Palette(built_in("loom"))
-    assert palette.style(Ink(is_behind=True)).color != palette.style(Ink()).color

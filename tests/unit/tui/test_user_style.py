@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.consoles import NOW, Console, csvlite, opened
+from tests.support.consoles import Console, opened
+from tests.support.world import NOW, csvlite
 from tui.app import Options
 
 pytestmark = pytest.mark.anyio

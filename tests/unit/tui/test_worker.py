@@ -9,7 +9,8 @@ import pytest
 from textual.geometry import Offset
 
 from engine.messages.logs import LogChunk, LogKind, LogLine
-from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, opened
+from tests.support.consoles import Console, opened
+from tests.support.world import NOW, FakePort, csvlite, log_lines
 from tui.screens.worker.log_view import LogView
 
 pytestmark = pytest.mark.anyio

@@ -109,8 +109,6 @@ class CompareScreen(Board):
 
     def draw_panes(self, scene: Scene) -> None:
         self.candidates.load_if_moved()
-        if not self.query(DiffView):
-            return  # the innermost panes are composed last
         pair, page = self.candidates.pair, self.query_one("#page", Rows)
         is_page = self.pane.table is None or self.is_whole
         self.set_class(pair is not None, "-pairs")
@@ -267,7 +265,7 @@ class CompareScreen(Board):
 
     # Moving.
 
-    def _by(self, by: int) -> None:
+    def by_row(self, by: int) -> None:
         if self.candidates.pair is not None:
             self.candidates.pair.move(by)
         elif self.is_whole:
@@ -276,45 +274,23 @@ class CompareScreen(Board):
         else:
             self.pane.move(by)
 
-    def do_down(self) -> None:
-        self._by(1)
+    def by_page(self, by: int) -> None:
+        self.by_row(by * (self.size.height - 10))
 
-    def do_up(self) -> None:
-        self._by(-1)
+    def by_end(self, by: int) -> None:
+        self.by_row(by * _FAR)
 
-    def do_page_down(self) -> None:
-        self._by(self.size.height - 10)
-
-    def do_page_up(self) -> None:
-        self._by(10 - self.size.height)
-
-    def do_first(self) -> None:
-        self._by(-_FAR)
-
-    def do_last(self) -> None:
-        self._by(_FAR)
-
-    def do_left(self) -> None:
-        self.pane.sideways(-1)
+    def by_side(self, by: int) -> None:
+        self.pane.sideways(by)
         self.candidates.point()
 
-    def do_right(self) -> None:
-        self.pane.sideways(1)
-        self.candidates.point()
+    def by_unit(self, by: int) -> None:
+        self.pane.to_file(by)
 
-    def do_unit_down(self) -> None:
-        self.pane.to_file(1)
-
-    def do_unit_up(self) -> None:
-        self.pane.to_file(-1)
-
-    def do_next(self) -> None:
-        if not self.pane.to_difference(1):
-            self.say_refused(self.key_of("next"), "no hunk further down differs")
-
-    def do_previous(self) -> None:
-        if not self.pane.to_difference(-1):
-            self.say_refused(self.key_of("previous"), "no hunk further up differs")
+    def by_next(self, by: int) -> None:
+        if not self.pane.to_difference(by):
+            key, way = ("next", "down") if by > 0 else ("previous", "up")
+            self.say_refused(self.key_of(key), f"no hunk further {way} differs")
 
     def do_open(self) -> None:
         self.is_whole = not self.is_whole

@@ -20,61 +20,27 @@ class Moving(Controller):
 
     # Moving.
 
-    def do_down(self) -> None:
-        self.pane.move(1)
+    def by_row(self, by: int) -> None:
+        self.pane.move(by)
 
-    def do_up(self) -> None:
-        self.pane.move(-1)
+    def by_half(self, by: int) -> None:
+        self.pane.move(by * (self.screen.size.height // 3))
 
-    def do_half_down(self) -> None:
-        self.pane.move(self.screen.size.height // 3)
+    def by_page(self, by: int) -> None:
+        self.pane.move(by * (self.screen.size.height - 8))
 
-    def do_half_up(self) -> None:
-        self.pane.move(-(self.screen.size.height // 3))
+    def by_end(self, by: int) -> None:
+        self.pane.move(by * len(self.pane.places))
 
-    def do_page_down(self) -> None:
-        self.pane.move(self.screen.size.height - 8)
+    def by_side(self, by: int) -> None:
+        self.pane.to_part(Part.HUNK, by)
 
-    def do_page_up(self) -> None:
-        self.pane.move(-(self.screen.size.height - 8))
+    def by_unit(self, by: int) -> None:
+        self.pane.to_part(Part.FILE, by)
 
-    def do_first(self) -> None:
-        self.pane.move(-len(self.pane.places))
+    by_hunk, by_file = by_side, by_unit
 
-    def do_last(self) -> None:
-        self.pane.move(len(self.pane.places))
-
-    def do_left(self) -> None:
-        self.pane.to_part(Part.HUNK, -1)
-
-    def do_right(self) -> None:
-        self.pane.to_part(Part.HUNK, 1)
-
-    def do_next_hunk(self) -> None:
-        self.do_right()
-
-    def do_previous_hunk(self) -> None:
-        self.do_left()
-
-    def do_unit_down(self) -> None:
-        self.pane.to_part(Part.FILE, 1)
-
-    def do_unit_up(self) -> None:
-        self.pane.to_part(Part.FILE, -1)
-
-    def do_next_file(self) -> None:
-        self.do_unit_down()
-
-    def do_previous_file(self) -> None:
-        self.do_unit_up()
-
-    def do_next(self) -> None:
-        self._to_next(1)
-
-    def do_previous(self) -> None:
-        self._to_next(-1)
-
-    def _to_next(self, by: int) -> None:
+    def by_next(self, by: int) -> None:
         way, key = ("down", "next") if by > 0 else ("up", "previous")
         if self.pane.query:
             if not self.pane.to_hit(by):
@@ -82,11 +48,8 @@ class Moving(Controller):
         elif not self.pane.to_new(by):
             self.refuse(key, f"no hunk further {way} is new")
 
-    def do_scroll_left(self) -> None:
-        self.pane.scroll(-8)
-
-    def do_scroll_right(self) -> None:
-        self.pane.scroll(8)
+    def by_scroll(self, by: int) -> None:
+        self.pane.scroll(8 * by)
 
     # Searching.
 

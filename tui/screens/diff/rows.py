@@ -13,16 +13,16 @@ from tui.ink import (
     Role,
     Row,
     Span,
-    cut_row,
     fit,
     grounded,
+    moved,
     row_width,
     slice_row,
     spread,
     width_of,
     words,
 )
-from tui.kit.syntax import Piece, code, inked_change
+from tui.kit.syntax import Piece, changed_code, inked_change, signed
 from tui.kit.wording import Marks, changed_words, pairs
 from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of
 from tui.words.comments import Comment
@@ -32,13 +32,6 @@ from tui.words.figures import MINUS, some
 _STRETCH = 100
 """So many lines are lexed at once."""
 _NUMBER = 5
-_GROUNDS = {Sign.ADDED: Role.ADDED_GROUND, Sign.REMOVED: Role.REMOVED_GROUND, Sign.KEPT: None}
-_WORDS = {Sign.ADDED: Role.ADDED_WORD, Sign.REMOVED: Role.REMOVED_WORD}
-_SIGNS = {
-    Sign.ADDED: ("+", Ink(Role.ADDED, Role.ADDED_GROUND, bold=True)),
-    Sign.REMOVED: (MINUS, Ink(Role.REMOVED, Role.REMOVED_GROUND, bold=True)),
-    Sign.KEPT: (" ", TEXT),
-}
 
 
 def code_columns(part: Part | None, cells: int, *, is_old: bool) -> tuple[int, int]:
@@ -123,12 +116,9 @@ class DiffPainter:
     def _unified(self, file: FileDiff, place: Place, cells: int) -> Row:
         line = file.hunks[place.hunk].lines[place.line]
         numbers = f" {_number(line.old)} {_number(line.new)} "
-        ground = _GROUNDS[line.sign]
-        sign, ink = _SIGNS[line.sign]
         room = cells - len(numbers) - 4
         code = self._code(file, place.hunk, place.line, room)
-        body = fit((Span(f" {sign} ", ink), *code), room + 4, Ink(ground=ground))
-        return (Span(numbers, MUTED), *body)
+        return (Span(numbers, MUTED), *signed(code, line.sign, room + 4))
 
     def _beside(self, place: Place, cells: int) -> Row:
         width = (cells - 3) // 2
@@ -142,28 +132,19 @@ class DiffPainter:
             return (Span("╱" * cells, LINE),)  # noqa: RUF001 - the sign for "no line here"
         given = file.hunks[place.hunk].lines[line]
         number = _number(given.old if is_old else given.new)
-        sign, ink = _SIGNS[given.sign]
-        room = cells - _NUMBER - 5
-        code = self._code(file, place.hunk, line, room)
-        body = fit(
-            (Span(f" {sign} ", ink), *code), cells - _NUMBER - 1, Ink(ground=_GROUNDS[given.sign])
-        )
-        return (Span(f" {number} ", MUTED), *body)
+        code = self._code(file, place.hunk, line, cells - _NUMBER - 5)
+        return (Span(f" {number} ", MUTED), *signed(code, given.sign, cells - _NUMBER - 1))
 
     def _code(self, file: FileDiff, hunk: int, line: int, cells: int) -> Row:
         """The code of a line with syntax and changed words, moved sideways, cut at the edge."""
         given = file.hunks[hunk].lines[line]
-        ground = _GROUNDS[given.sign]
         marks = self._marks(file.hunks[hunk], line)
-        word = _WORDS.get(given.sign, Role.PANEL)
-        row = code(self._pieces(file, hunk, line), marks, ground, word)
+        row = changed_code(self._pieces(file, hunk, line), given.sign, marks)
         if self.shows_blanks:
             row = tuple(Span(span.text.replace(" ", "·"), span.ink) for span in row)
         if self.query:
             row = lit(row, self.query)
-        if self.scroll:
-            row = slice_row(row, self.scroll, row_width(row))
-        return cut_row(row, cells)
+        return moved(row, self.scroll, cells)
 
     def _pieces(self, file: FileDiff, hunk: int, line: int) -> tuple[Piece, ...]:
         start = line - line % _STRETCH

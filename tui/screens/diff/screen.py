@@ -69,8 +69,6 @@ class DiffScreen(Board):
 
     def draw_panes(self, scene: Scene) -> None:
         self.reading.load_if_moved()
-        if not self.query(DiffView):
-            return  # panes are mounted before what they hold
         worker, diff, view = self.session.worker_view, self.pane.diff, self.query_one(DiffView)
         self.set_class(not self.pane.places, "-bare")
         self.set_class(self._is_zoomed, "-zoomed")

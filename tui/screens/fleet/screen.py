@@ -157,26 +157,18 @@ class FleetScreen(Board):
         run, shown = self.session.run, set(self._places())
         return [w.worker for w in in_order(run) if w.worker not in shown] if run else []
 
-    def do_down(self) -> None:
-        self._move("down")
+    def by_row(self, by: int) -> None:
+        self._move("down" if by > 0 else "up")
 
-    def do_up(self) -> None:
-        self._move("up")
-
-    def do_left(self) -> None:
-        self._move("left")
-
-    def do_right(self) -> None:
-        self._move("right")
+    def by_side(self, by: int) -> None:
+        self._move("right" if by > 0 else "left")
 
     def _places(self) -> list[str]:
         return [place.name for place in self.page.places] if self.page else []
 
-    def do_first(self) -> None:
-        self.point_at(next(iter(self._places()), ""))
-
-    def do_last(self) -> None:
-        self.point_at(next(reversed(self._places()), ""))
+    def by_end(self, by: int) -> None:
+        places = self._places()
+        self.point_at(places[0 if by < 0 else -1] if places else "")
 
     def _jump(self, by: int) -> None:
         names, here = self._places(), self.session.worker_view
@@ -184,25 +176,13 @@ class FleetScreen(Board):
             index = names.index(here.worker) + by
             self.point_at(names[max(min(index, len(names) - 1), 0)])
 
-    def do_half_down(self) -> None:
-        self._jump(max(self.size.height // 4, 1))
+    def by_half(self, by: int) -> None:
+        self._jump(by * max(self.size.height // 4, 1))
 
-    def do_half_up(self) -> None:
-        self._jump(-max(self.size.height // 4, 1))
+    def by_page(self, by: int) -> None:
+        self._jump(by * max(self.size.height // 2, 1))
 
-    def do_page_down(self) -> None:
-        self._jump(max(self.size.height // 2, 1))
-
-    def do_page_up(self) -> None:
-        self._jump(-max(self.size.height // 2, 1))
-
-    def do_next(self) -> None:
-        self._to_need(1)
-
-    def do_previous(self) -> None:
-        self._to_need(-1)
-
-    def _to_need(self, by: int) -> None:
+    def by_next(self, by: int) -> None:
         run, here = self.session.run, self.session.worker_view
         needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]] if run else []
         if not needs:
@@ -212,13 +192,7 @@ class FleetScreen(Board):
         else:
             self.point_at(needs[0 if by > 0 else -1])
 
-    def do_unit_down(self) -> None:
-        self._to_step(1)
-
-    def do_unit_up(self) -> None:
-        self._to_step(-1)
-
-    def _to_step(self, by: int) -> None:
+    def by_unit(self, by: int) -> None:
         """The first worker of the next step that has any."""
         run, here = self.session.run, self.session.worker_view
         if run is None or here is None:

@@ -189,47 +189,28 @@ class InboxScreen(Board):
 
     # Keys.
 
-    def _move(self, by: int) -> None:
+    def by_row(self, by: int) -> None:
         names = [worker.worker for worker in self.session.inbox()]
         here = self._current()
         if names:
             index = names.index(here.worker) + by if here else min(self._at, len(names) - 1)
             self.point_at(names[max(min(index, len(names) - 1), 0)])
 
-    def do_down(self) -> None:
-        self._move(1)
+    by_next = by_row
 
-    def do_up(self) -> None:
-        self._move(-1)
-
-    def do_next(self) -> None:
-        self._move(1)
-
-    def do_previous(self) -> None:
-        self._move(-1)
-
-    def do_first(self) -> None:
-        self._move(-len(self.session.inbox()))
-
-    def do_last(self) -> None:
-        self._move(len(self.session.inbox()))
+    def by_end(self, by: int) -> None:
+        self.by_row(by * len(self.session.inbox()))
 
     def _scroll(self, share: float, less: int) -> None:
         pane = self.query_one("#detail", Rows)
         rows = max(int(pane.size.height * abs(share)) - less, 1)
         pane.scroll_to(y=pane.scroll_y + (rows if share > 0 else -rows), animate=False, force=True)
 
-    def do_page_down(self) -> None:
-        self._scroll(1, 2)
+    def by_page(self, by: int) -> None:
+        self._scroll(by, 2)
 
-    def do_page_up(self) -> None:
-        self._scroll(-1, 2)
-
-    def do_half_down(self) -> None:
-        self._scroll(0.5, 0)
-
-    def do_half_up(self) -> None:
-        self._scroll(-0.5, 0)
+    def by_half(self, by: int) -> None:
+        self._scroll(by / 2, 0)
 
     def do_open(self) -> None:
         self.go("worker")
@@ -238,7 +219,7 @@ class InboxScreen(Board):
         here = self._current()
         if here:
             self.session.marks.symmetric_difference_update({here.worker})
-            self._move(1)
+            self.by_row(1)
 
     def do_select(self) -> None:
         """Begin a range of items, or mark all from there to the cursor."""

@@ -174,35 +174,17 @@ class PlanScreen(Board):
             names = [step.name for step in run.steps]
             self.step = names[(names.index(here.name) + by) % len(names)]
 
-    def do_down(self) -> None:
-        self._neighbour(0, 1)
+    def by_row(self, by: int) -> None:
+        self._neighbour(0, by)
 
-    def do_up(self) -> None:
-        self._neighbour(0, -1)
+    def by_side(self, by: int) -> None:
+        self._neighbour(by, 0)
 
-    def do_left(self) -> None:
-        self._neighbour(-1, 0)
+    def by_end(self, by: int) -> None:
+        if (run := self.session.run) and run.steps:
+            self.step = run.steps[0 if by < 0 else -1].name
 
-    def do_right(self) -> None:
-        self._neighbour(1, 0)
-
-    def do_first(self) -> None:
-        self._to_end(0)
-
-    def do_last(self) -> None:
-        self._to_end(-1)
-
-    def _to_end(self, index: int) -> None:
-        if run := self.session.run:
-            self.step = run.steps[index].name if run.steps else ""
-
-    def do_next(self) -> None:
-        self._to_need(1)
-
-    def do_previous(self) -> None:
-        self._to_need(-1)
-
-    def _to_need(self, by: int) -> None:
+    def by_next(self, by: int) -> None:
         run, here = self.session.run, self._current()
         steps = list(run.steps) if run else []
         if here is None:

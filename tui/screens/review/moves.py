@@ -29,79 +29,41 @@ class Moving(Controller):
 
     # Moving.
 
-    def do_down(self) -> None:
-        self._by(1)
-
-    def do_up(self) -> None:
-        self._by(-1)
-
-    def _by(self, by: int) -> None:
+    def by_row(self, by: int) -> None:
         if self.is_page:
             page = self.screen.query_one("#conflict", Scrolled)
             page.go_to(page.top + by)
         else:
             self.pane.move(by)
 
-    def do_page_down(self) -> None:
-        self._by(self.screen.size.height - 8 if self.is_page else 5)
+    def by_page(self, by: int) -> None:
+        self.by_row(by * (self.screen.size.height - 8 if self.is_page else 5))
 
-    def do_page_up(self) -> None:
-        self._by(8 - self.screen.size.height if self.is_page else -5)
-
-    def do_half_down(self) -> None:
-        self._by(self.screen.size.height // 3 if self.is_page else 3)
-
-    def do_half_up(self) -> None:
-        self._by(-(self.screen.size.height // 3) if self.is_page else -3)
+    def by_half(self, by: int) -> None:
+        self.by_row(by * (self.screen.size.height // 3 if self.is_page else 3))
 
     @property
     def is_page(self) -> bool:
         """Say if a page is read, of which the eye sees a part."""
         return self.is_whole or self.pane.merged is not None
 
-    def do_left(self) -> None:
-        self.pane.to_matter(-1)
+    def by_side(self, by: int) -> None:
+        self.pane.to_matter(by)
 
-    def do_right(self) -> None:
-        self.pane.to_matter(1)
+    def by_end(self, by: int) -> None:
+        self.pane.to(0 if by < 0 else len(self.pane.to_decide) - 1)
 
-    def do_next_hunk(self) -> None:
-        self.do_right()
+    def by_unit(self, by: int) -> None:
+        self.pane.to_file(by)
 
-    def do_previous_hunk(self) -> None:
-        self.do_left()
+    by_hunk, by_file = by_side, by_unit
 
-    def do_first(self) -> None:
-        self.pane.to(0)
+    def by_next(self, by: int) -> None:
+        if not self.pane.to_open(by):
+            self.refuse("next" if by > 0 else "previous", "nothing is open any more")
 
-    def do_last(self) -> None:
-        self.pane.to(len(self.pane.to_decide) - 1)
-
-    def do_unit_down(self) -> None:
-        self.pane.to_file(1)
-
-    def do_unit_up(self) -> None:
-        self.pane.to_file(-1)
-
-    def do_next_file(self) -> None:
-        self.pane.to_file(1)
-
-    def do_previous_file(self) -> None:
-        self.pane.to_file(-1)
-
-    def do_next(self) -> None:
-        if not self.pane.to_open(1):
-            self.refuse("next", "nothing is open any more")
-
-    def do_previous(self) -> None:
-        if not self.pane.to_open(-1):
-            self.refuse("previous", "nothing is open any more")
-
-    def do_scroll_left(self) -> None:
-        self.scroll = max(self.scroll - 8, 0)
-
-    def do_scroll_right(self) -> None:
-        self.scroll += 8
+    def by_scroll(self, by: int) -> None:
+        self.scroll = max(self.scroll + 8 * by, 0)
 
     def do_more(self) -> None:
         self.context = min(self.context + (3 if self.is_page else 1), _MOST_CONTEXT)

@@ -16,34 +16,25 @@ from tui.ink import (
     Row,
     Span,
     clickable,
-    cut_row,
     fit,
     grounded,
+    moved,
     row_width,
-    slice_row,
     spread,
     words,
 )
 from tui.kit.lists import cursor_row
-from tui.kit.syntax import code, inked_change, inked_lines
+from tui.kit.syntax import changed_code, code, inked_change, inked_lines, signed
 from tui.kit.wording import Marks, changed_words
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import LETTERS, Offer, lines_of
 from tui.words.cutting import cut_end
-from tui.words.figures import MINUS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.api import HunkView, LineView
 
-_GROUNDS = {"+": Role.ADDED_GROUND, "-": Role.REMOVED_GROUND}
-_WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
-_SIGNS = {
-    "+": (" + ", Ink(Role.ADDED, Role.ADDED_GROUND, bold=True)),
-    "-": (f" {MINUS} ", Ink(Role.REMOVED, Role.REMOVED_GROUND, bold=True)),
-    " ": ("   ", TEXT),
-}
 NUMBER = 5
 _UNTOLD = re.compile(r"Work of .*, left uncommitted")
 """What a commit of ours says of work that its agent did not commit: nothing about what it is."""
@@ -59,14 +50,9 @@ def side_rows(
     pieces = inked_change(path, signs, tuple(line.text for line in lines))
     rows: list[Row] = []
     for at, line in enumerate(lines):
-        ground = _GROUNDS.get(line.sign)
-        sign, ink = _SIGNS[line.sign]
-        marks = line.marks if line.sign != " " else ()
-        inked = code(pieces[at], marks, ground, _WORDS.get(line.sign, Role.PANEL))
+        inked = changed_code(pieces[at], line.sign, line.marks if line.sign != " " else ())
         lead = Span(picked.get(at, "  "), KEY)
-        room = cells - 5
-        body = cut_row(slice_row(inked, scroll, row_width(inked)) if scroll else inked, room)
-        rows.append((lead, *fit((Span(sign, ink), *body), cells - 2, Ink(ground=ground))))
+        rows.append((lead, *signed(moved(inked, scroll, cells - 5), line.sign, cells - 2)))
     return rows
 
 
@@ -110,7 +96,7 @@ def result_rows(
         inked = code(pieces[at], marks, ground, Role.ADDED_WORD)
         whose = _whose(line, target, incoming, hunk.base) if is_ours else " "
         room = cells - NUMBER - 3
-        body = cut_row(slice_row(inked, scroll, row_width(inked)) if scroll else inked, room)
+        body = moved(inked, scroll, room)
         lead = (Span(f"{number} ", MUTED), Span(f" {whose} ", KEY._replace(ground=ground)))
         rows.append((*lead, *fit(body, room, Ink(ground=ground))))
     if text is None:

@@ -74,8 +74,6 @@ class ReviewScreen(Board):
 
     def draw_panes(self, scene: Scene) -> None:
         self.conflicts.load_if_moved()
-        if not self.query("#conflict"):
-            return  # panes are mounted before what they hold
         run, matter, view = scene.run, self.pane.matter, self.query_one("#conflict", Rows)
         self.set_class(self.pane.shown is None, "-bare")
         self.set_class(self.moving.is_zoomed, "-zoomed")

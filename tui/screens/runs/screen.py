@@ -87,39 +87,24 @@ class RunsScreen(Board):
             if times > 1:
                 self.do_open()
 
-    def _move(self, by: int) -> None:
+    def by_row(self, by: int) -> None:
         ids = self._ids()
         if ids:
             index = ids.index(self.cursor) + by if self.cursor in ids else 0
             self.cursor = ids[max(min(index, len(ids) - 1), 0)]
 
-    def do_down(self) -> None:
-        self._move(1)
+    def by_end(self, by: int) -> None:
+        self.by_row(by * len(self._ids()))
 
-    def do_up(self) -> None:
-        self._move(-1)
+    def by_page(self, by: int) -> None:
+        self.by_row(by * max(self.size.height - 6, 1))
 
-    def do_first(self) -> None:
-        self._move(-len(self._ids()))
-
-    def do_last(self) -> None:
-        self._move(len(self._ids()))
-
-    def do_page_down(self) -> None:
-        self._move(max(self.size.height - 6, 1))
-
-    def do_page_up(self) -> None:
-        self._move(-max(self.size.height - 6, 1))
-
-    def do_half_down(self) -> None:
-        self._move(max(self.size.height // 2 - 3, 1))
-
-    def do_half_up(self) -> None:
-        self._move(-max(self.size.height // 2 - 3, 1))
+    def by_half(self, by: int) -> None:
+        self.by_row(by * max(self.size.height // 2 - 3, 1))
 
     def do_mark(self) -> None:
         self.marked.symmetric_difference_update({self.cursor})
-        self._move(1)
+        self.by_row(1)
 
     def do_open(self) -> None:
         past = next((past for past in self._past_only() if past.run == self.cursor), None)

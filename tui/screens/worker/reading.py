@@ -46,7 +46,7 @@ class Reading(Controller):
 
     # Moving.
 
-    def _move(self, by: int) -> None:
+    def by_row(self, by: int) -> None:
         here = self.session.worker_view
         if self.tab == LOG:
             self.log.move(by)
@@ -60,68 +60,33 @@ class Reading(Controller):
     def _pane(self) -> Rows:
         return self.screen.query_one(f"#{self.tab}", Rows)
 
-    def do_down(self) -> None:
-        self._move(1)
+    def by_half(self, by: int) -> None:
+        self.by_row(by * (self.screen.size.height // 3))
 
-    def do_up(self) -> None:
-        self._move(-1)
+    def by_page(self, by: int) -> None:
+        self.by_row(by * (self.screen.size.height - 8))
 
-    def do_half_down(self) -> None:
-        self._move(self.screen.size.height // 3)
-
-    def do_half_up(self) -> None:
-        self._move(-(self.screen.size.height // 3))
-
-    def do_page_down(self) -> None:
-        self._move(self.screen.size.height - 8)
-
-    def do_page_up(self) -> None:
-        self._move(-(self.screen.size.height - 8))
-
-    def do_first(self) -> None:
-        if self.tab == LOG:
-            self.log.first()
-        else:
-            self._pane.scroll_to(y=0, animate=False)
-
-    def do_last(self) -> None:
-        if self.tab == LOG:
+    def by_end(self, by: int) -> None:
+        if self.tab != LOG:
+            self._pane.scroll_to(y=self._pane.max_scroll_y if by > 0 else 0, animate=False)
+        elif by > 0:
             self.log.follow()
         else:
-            self._pane.scroll_to(y=self._pane.max_scroll_y, animate=False)
+            self.log.first()
 
-    def _turn(self, by: int) -> None:
+    def by_side(self, by: int) -> None:
         names = list(TITLES)
         self.show(names[(names.index(self.tab) + by) % len(names)])
 
-    def do_left(self) -> None:
-        self._turn(-1)
+    by_tab = by_side
 
-    def do_right(self) -> None:
-        self._turn(1)
-
-    def do_next_tab(self) -> None:
-        self._turn(1)
-
-    def do_previous_tab(self) -> None:
-        self._turn(-1)
-
-    def do_next(self) -> None:
-        self._find(1)
-
-    def do_previous(self) -> None:
-        self._find(-1)
-
-    def _find(self, by: int) -> None:
+    def by_next(self, by: int) -> None:
         if not self.log.to_next(by):
             what = f"/{self.log.query}" if self.log.query else "an error"
             self.refuse("next" if by > 0 else "previous", f"{what} is not further on")
 
-    def do_unit_down(self) -> None:
-        self.log.to_tool(1)
-
-    def do_unit_up(self) -> None:
-        self.log.to_tool(-1)
+    def by_unit(self, by: int) -> None:
+        self.log.to_tool(by)
 
     # Searching.
 

@@ -94,8 +94,6 @@ class WorkerScreen(Board):
         return worker_subject(worker, step, scene, cells)
 
     def draw_panes(self, scene: Scene) -> None:
-        if not self.query(LogView):  # the innermost panes are composed last
-            return
         worker, tabs = self.session.worker_view, self.query_one("#tabs", Inked)
         self._watch()
         switcher = self.query_one(ContentSwitcher)

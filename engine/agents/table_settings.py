@@ -1,0 +1,161 @@
+"""Fill the HOME of an agent that a table describes: with the table's files and its user's own."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.agents.contract import LaunchRequest
+from engine.agents.prompting import system_text
+from engine.agents.records import Record, at, text_of
+from engine.agents.tables import AgentTable
+from engine.agents.user_settings import SettingsCopy, references_in
+from engine.errors import AgentError
+from engine.redaction import is_key_like
+
+_PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
+_VARIABLE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=\s*([\"']?)(.*?)\2\s*$", re.MULTILINE)
+_BY_BROWSER = {"oauth-personal", "qwen-oauth", "login-with-google"}
+"""Logins that no worker is given: its own way to log in stands in their place."""
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return the text with the places whose values are known filled, in one pass."""
+    return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+class TableHome:
+    """The HOME of an agent for one attempt.
+
+    Attributes:
+        copy: Its files.
+        env: Variables that its user keeps in a file, or that a provider of the user's names.
+    """
+
+    def __init__(self, table: AgentTable, request: LaunchRequest) -> None:
+        self.copy = SettingsCopy(request, folder=table.user.folder)
+        self.env: dict[str, str] = {}
+        self._table = table
+        self._request = request
+        values = {
+            "system": system_text(request),
+            "home": request.home,
+            "prompt": request.prompt,
+            "model": request.choice.model or "",
+            "session": request.session or "",
+        }
+        own = {
+            file.path: fill(file.text, values)
+            for file in table.files
+            if values["system"] or "{system}" not in file.text
+        }
+        if table.user.folder:
+            self._copy_users(own)
+        for path, text in own.items():
+            self.copy.put(path, text)
+
+    def _copy_users(self, own: dict[str, str]) -> None:
+        """Copy what the user has; what the table writes into the same files goes in as well."""
+        user, copy = self._table.user, self.copy
+        if user.instructions:
+            words = own.pop(f"{user.folder}/{user.instructions[0]}", "")
+            copy.instructions(*user.instructions, more=words)
+        copy.folders(*user.folders)
+        self._read_variables()
+        name = next((one for one in user.settings if copy.text(one) is not None), "")
+        if name:
+            path = f"{user.folder}/{user.settings[0]}"
+            kept = self._settings(copy.json(name), copy.shown(name))
+            own[path] = json.dumps(_merged(kept, json.loads(own.get(path, "{}"))))
+
+    def _read_variables(self) -> None:
+        name = self._table.user.variables
+        for variable, _, value in _VARIABLE.findall(self.copy.text(name) or "") if name else ():
+            if variable in self._table.variables and not self._request.environment.get(variable):
+                self.env[variable] = value
+                self.copy.taken.append(f"{variable} of {self.copy.shown(name)}")
+
+    def _settings(self, found: Record, shown: str) -> Record:
+        user, copy = self._table.user, self.copy
+        kept: Record = {}
+        for path in (*user.provider, *(user.keep if copy.wants_all else ())):
+            keys = path.split(".")
+            if (value := at(found, *keys)) is not None and text_of(value) not in _BY_BROWSER:
+                _put(kept, keys, value)
+        if kept:
+            copy.taken.append(f"{', '.join(kept)} of {shown}")
+        if user.providers:
+            kept[user.providers] = self._providers(found, shown)
+        if servers := copy.servers(found.get(user.servers), shown):
+            kept[user.servers] = servers
+        for name in ("hooks", "plugin", "extensions"):
+            if found.get(name):
+                copy.leave(f"{name} of {shown}", "they run code")
+        return kept
+
+    def _providers(self, found: Record, shown: str) -> Record:
+        """Return the provider that is asked; where nobody says which, those without a key in them.
+
+        Raises:
+            AgentError: The one that is asked holds its key, or wants one that is not set.
+        """
+        described = found.get(self._table.user.providers)
+        described = described if isinstance(described, dict) else {}
+        model = self._request.choice.model or text_of(found.get("model"))
+        chosen = model.partition("/")[0]
+        if chosen in described:
+            self._check(chosen, described[chosen], shown)
+            return {chosen: described[chosen]}
+        return {
+            name: provider for name, provider in described.items() if not self._keys_in(provider)
+        }
+
+    def _check(self, name: str, provider: object, shown: str) -> None:
+        if keys := self._keys_in(provider):
+            raise AgentError(
+                f"the provider {name!r} of {shown} holds its key in {', '.join(keys)}, which no "
+                "worker is given",
+                hint="Name a variable there instead: `{env:NAME}`.",
+            )
+        given = {**self._request.environment, **self._request.choice.env}
+        for variable in references_in(json.dumps(provider)):
+            if not given.get(variable):
+                raise AgentError(
+                    f"the provider {name!r} wants its key in {variable}, which is not set",
+                    hint=f"Set {variable}, or name another provider in {shown}.",
+                )
+            self.env[variable] = given[variable]
+
+    def _keys_in(self, value: object) -> list[str]:
+        return [
+            key
+            for key, text in _texts(value)
+            if not references_in(text) and (is_key_like(key) or self.copy.is_secret(text))
+        ]
+
+
+def _texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """The texts in a value, each with the key that it stands under."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, key)
+    elif isinstance(value, str):
+        yield key, value
+
+
+def _put(record: Record, keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        record = record.setdefault(key, {})
+    record[keys[-1]] = value
+
+
+def _merged(users: Record, own: Record) -> Record:
+    """Return both; what the user says of the provider is among `users` and wins."""
+    merged = {**own, **users}
+    for key in own.keys() & users.keys():
+        if isinstance(own[key], dict) and isinstance(users[key], dict):
+            merged[key] = _merged(users[key], own[key])
+    return merged

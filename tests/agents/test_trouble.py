@@ -1,0 +1,79 @@
+"""What a run says of a model that refuses: the key by its name, the model, the time to wait."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.agents.clients import WORK, Serve
+from tests.agents.model_server import Turn
+from tests.agents.real_runs import RealRun
+from tests.support.shells import rest_of, wait_event
+
+pytestmark = pytest.mark.real_agents
+
+AGENTS = ("claude", "codex")
+KEYS = {"claude": "ANTHROPIC_API_KEY", "codex": "K"}
+LONGEST_S = 20.0
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_refused_key_is_named_before_a_client_gives_up(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    real = RealRun(folder, agent, serve([Turn(status=401)]))
+    real.env.pop("CLAUDE_CODE_MAX_RETRIES")  # by itself it asks ten times, for three minutes
+    real.plan()
+    began = time.monotonic()
+    done = real.shell.plait(*real.words)
+    assert time.monotonic() - began < LONGEST_S
+    assert done.code == 3
+    (waits,) = done.events[-1]["report"]["waits_for"]
+    assert "401" in waits
+    assert waits.endswith(f"it logs in by {KEYS[agent]}")
+    assert "answered 401 (the login is refused)" in real.shell.plait("logs", "work/worker_1").out
+
+
+@pytest.mark.parametrize(("agent", "model"), [("claude", "claude-opus-9"), ("codex", "gpt-5.5")])
+def test_a_model_that_is_not_known_is_named(
+    agent: str, model: str, folder: Path, serve: Serve
+) -> None:
+    real = RealRun(folder, agent, serve([Turn(status=404)]))
+    if agent == "claude":
+        real.env["ANTHROPIC_MODEL"] = model
+    real.plan()
+    result = real.run()
+    assert (result["outcome"], result["cause"]) == ("failed", "AGENT")
+    assert model in result["error"]
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_model_that_has_too_much_to_do_is_waited_for_in_sight(
+    status: int, folder: Path, serve: Serve
+) -> None:
+    busy = Turn(status=status, headers={"retry-after": "6"})
+    real = RealRun(folder, "claude", serve([busy, WORK[0], Turn(text="Written.", waits=True)]))
+    real.plan()
+    with real.running() as process:
+        met = wait_event(process, "RateLimitMet")
+        assert met["status"] == str(status)
+        worker = real.status()
+        assert worker["badges"] == ["rate_limited"]
+        assert worker["rate_limited_until"] == met["until"]
+        assert 3 < met["until"] - time.time() < 9  # what the server said, and a little by lot
+        real.server.wait_requests(3)
+        assert real.status()["badges"] == []
+        real.server.gate.set()
+        result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
+    assert result["outcome"] == "success"
+
+
+def test_codex_that_met_a_limit_is_resumed_when_that_is_over(folder: Path, serve: Serve) -> None:
+    real = RealRun(folder, "codex", serve([Turn(status=429)]))
+    real.plan()
+    with real.running() as process:
+        wait_event(process, "WorkerMoved", after="BACKING_OFF")
+        worker = real.status()
+        assert worker["rate_limited_until"]
+        assert real.shell.plait("cancel", "work/worker_1").code == 0
+        rest_of(process)

@@ -1,0 +1,83 @@
+"""`plait db`: the history that a team shares: its tables, its state, its deliveries."""
+
+import argparse
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+
+from engine.api import OpenHistory, open_history
+from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.commands.history import moment
+from tui.words.clean import clean
+from tui.words.figures import count, some
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take what is to be done."""
+    add_repo(parser)
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    acts.add_parser("up", help="make its tables, or bring them to this version")
+    status = acts.add_parser("status", help="how much it holds, and what it lacks of this place")
+    status.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    push = acts.add_parser("push", help="deliver what it lacks of this repository's runs")
+    push.add_argument("--again", action="store_true", help="look at all runs, delivered or not")
+    push.add_argument("--everything", action="store_true", help="runs that were not shared, too")
+    prune = acts.add_parser("prune", help="remove old runs from it; journals stay as they are")
+    prune.add_argument(
+        "--before",
+        type=moment,
+        required=True,
+        help="runs that began before then: 2026-01-31, or ago: 365d",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it on the shared history."""
+    return in_loop(partial(_act, args))
+
+
+async def _act(args: argparse.Namespace) -> int:
+    async with open_history(args.repo, is_shared=True) as history:
+        if args.act == "up":
+            return await _up(history)
+        if args.act == "push":
+            return await _push(args, history)
+        if args.act == "prune":
+            gone = await history.prune(args.before)
+            put(f"{some(gone, 'run')} removed")
+            return EXIT_OK
+        return await _status(args, history)
+
+
+async def _up(history: OpenHistory) -> int:
+    before, after = await history.up()
+    put(f"version {after}" + (f", was {before}" if before != after else ", as before"))
+    return EXIT_OK
+
+
+async def _push(args: argparse.Namespace, history: OpenHistory) -> int:
+    delivered = await history.push(again=args.again, everything=args.everything)
+    put(f"{some(delivered.events, 'event')} delivered")
+    problems = (*delivered.refused, *delivered.unread)
+    for problem in problems:
+        say(clean(problem))
+    return EXIT_FAILED if problems else EXIT_OK
+
+
+async def _status(args: argparse.Namespace, history: OpenHistory) -> int:
+    extent, behind = await history.extent(), await history.behind()
+    if args.json:
+        put_json({**asdict(extent), "url_env": history.url_env, "to_look_at": behind})
+        return EXIT_OK
+    put(f"version {extent.version}, reached by {history.url_env}")
+    put(
+        f"{some(extent.runs, 'run')}, {some(extent.attempts, 'attempt')},"
+        f" {some(extent.events, 'event')}"
+    )
+    if extent.newest is not None:
+        began = datetime.fromtimestamp(extent.newest).astimezone()
+        put(f"the newest run began {began:%Y-%m-%d %H:%M}")
+    if behind:
+        put(f"{count(len(behind))} of this repository's runs changed since they were delivered")
+        say("a living engine delivers them; so does `plait db push`")
+    return EXIT_OK
