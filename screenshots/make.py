@@ -16,9 +16,8 @@ import anyio
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from engine.messages.merging import ReadConflicts  # noqa: E402 - the path comes first
 from engine.messages.results import EngineView  # noqa: E402
-from tests.support import consoles  # noqa: E402
+from tests.support import consoles, world  # noqa: E402
 from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402
 from tui.app import Options  # noqa: E402
@@ -95,21 +94,21 @@ SHOTS = (
 
 def _views() -> dict[str, EngineView]:
     return {
-        "run": consoles.csvlite(),
-        "many": consoles.many(20),
-        "empty": EngineView(repository="csvlite", machine=consoles.csvlite().machine),
+        "run": world.csvlite(),
+        "many": world.many(20),
+        "empty": EngineView(repository="csvlite", machine=world.csvlite().machine),
     }
 
 
-def _port(shot: Shot) -> consoles.FakePort:
+def _port(shot: Shot) -> world.FakePort:
     diff = diff_of_reader()
     if shot.view == "conflicted":
-        return reviews.ReviewPort(reviews.conflicted_view(), files=reviews.ask(ReadConflicts()))
+        return reviews.ReviewPort(reviews.conflicted_view(), files=reviews.conflicts())
     if shot.view == "choosing":
         return reviews.ReviewPort(reviews.choosing_view(), diffs={_RUNNING: diff})
-    return consoles.FakePort(
+    return world.FakePort(
         _views()[shot.view],
-        logs={_RUNNING: consoles.log_lines(60)},
+        logs={_RUNNING: world.log_lines(60)},
         diffs={_RUNNING: diff, "port/worker_1": diff},
     )
 
@@ -117,7 +116,7 @@ def _port(shot: Shot) -> consoles.FakePort:
 async def draw(shot: Shot) -> str:
     """The picture as SVG."""
     options = Options(
-        clock=lambda: consoles.NOW,
+        clock=lambda: world.NOW,
         is_plain=shot.is_plain,
         is_ascii=shot.is_plain,
         has_truecolor=True,

@@ -203,16 +203,27 @@ def spread(left: Iterable[Span], right: Iterable[Span], cells: int, ink: Ink = T
 def grounded(row: Iterable[Span], ground: Role) -> Row:
     """The row on a ground; spans that have one of their own keep it."""
     return tuple(
-        span if span.ink.ground else Span(span.text, span.ink._replace(ground=ground))
-        for span in row
+        span if span.ink.ground else Span(span.text, _on_ground(span.ink, ground)) for span in row
     )
 
 
 def clickable(row: Iterable[Span], does: str) -> Row:
     """The row as what means something when it is clicked; spans that mean something keep it."""
     return tuple(
-        span if span.ink.does else Span(span.text, span.ink._replace(does=does)) for span in row
+        span if span.ink.does else Span(span.text, that_does(span.ink, does)) for span in row
     )
+
+
+@lru_cache(maxsize=1024)
+def _on_ground(ink: Ink, ground: Role) -> Ink:
+    """Return the ink on a ground: rows ask for the same few again and again."""
+    return ink._replace(ground=ground)
+
+
+@lru_cache(maxsize=4096)
+def that_does(ink: Ink, does: str) -> Ink:
+    """Return the ink with what a click on it means."""
+    return ink._replace(does=does)
 
 
 def words(*parts: str | Span) -> Row:

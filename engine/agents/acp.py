@@ -62,6 +62,7 @@ _ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = 0, 1, 2, 3
 _LOGIN_WANTED = -32000
 _NO_SUCH_METHOD = -32601
 _WELL = {"end_turn"}
+_DENIED = "the agent stopped by itself: what it asked for was denied"
 
 
 def call(identity: int, method: str, **params: object) -> bytes:
@@ -116,7 +117,10 @@ class AcpStream(Reading):
         # By the JSON of a call's id: 1 and "1" are different ids.
         self._waiting: dict[str, _OpenPermission] = {}
         self._message: object = None
+        self._calls: dict[str, Record] = {}
+        self._shown: set[str] = set()
         self._is_broken = False
+        self._is_cancelled = False
         self._told = ""
         self._updates: dict[str, Callable[[Record], list[AgentEvent]]] = {
             "agent_message_chunk": self._chunk,
@@ -181,7 +185,10 @@ class AcpStream(Reading):
     def sent(self, line: bytes) -> list[AgentEvent]:
         """Return the events of what was sent: prompts that were begun, answers that were given."""
         record = read_record(line) or {}
-        if record.get("method") == "session/prompt":
+        if record.get("method") == "session/cancel":
+            self._is_cancelled = True
+        elif record.get("method") == "session/prompt":
+            self._is_cancelled = False
             self._running = count_of(record.get("id"))
             self._prompts = max(self._prompts, self._running or 0)
             if self._running != _FIRST_PROMPT:
@@ -260,6 +267,8 @@ class AcpStream(Reading):
         reason = text_of(result.get("stopReason"))
         used = self._tokens(result)
         error = "" if reason in _WELL else _fault(reason)
+        if error == INTERRUPTED and not self._is_cancelled:
+            error = _DENIED  # codex ends its turn where what it asked for is denied
         text = self.last_message
         # Two agents report a refusal of their model as a good turn that says what was wrong.
         if not error and not used and (self._is_broken or text.startswith("Error: ")):
@@ -321,9 +330,14 @@ class AcpStream(Reading):
     def _tool(self, update: Record) -> list[AgentEvent]:
         self._message = None
         identity, state = text_of(update["toolCallId"]), text_of(update.get("status"))
+        known = self._calls.setdefault(identity, {})
+        known.update({key: value for key, value in update.items() if value})
         events: list[AgentEvent] = []
-        if update.get("title") or update["sessionUpdate"] == "tool_call":
-            events.append(_called(identity, update))
+        # Some tell a tool's name first and what it is about afterwards: shown once, when known.
+        is_vague = "rawInput" not in known and state in {"", "pending"}
+        if identity not in self._shown and not is_vague:
+            self._shown.add(identity)
+            events.append(_called(identity, known))
         if state in {"completed", "failed"}:
             output = content_text(update.get("content")) or content_text(update.get("rawOutput"))
             ended = "done" if state == "completed" else "failed"
@@ -348,7 +362,10 @@ class AcpStream(Reading):
     # ------------------------------------------------------------------ what it asks
 
     def _permission(self, identity: object, params: Record) -> list[AgentEvent]:
-        about = params["toolCall"]
+        about = {
+            **self._calls.get(text_of(params["toolCall"].get("toolCallId")), {}),
+            **params["toolCall"],
+        }
         tool = text_of(about.get("name")) or text_of(about.get("kind")) or "tool"
         detail = title_of(about.get("rawInput")) or text_of(about.get("title"))
         options = {
@@ -410,6 +427,7 @@ class AcpAdapter:
         model: Arguments that choose the model; `{model}` stands for it.
         env: What its environment has beside what the table says.
         login_name: What tells by what it logs in.
+        has_servers: It ends with its input also while MCP servers run.
         wants_login: What tells how to log in, where nothing by which it could was found.
         settings: What lies in the worker's HOME where no table says it.
     """
@@ -420,6 +438,7 @@ class AcpAdapter:
     table: str = ""
     env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
+    has_servers: bool = True
     login_name: Callable[[LaunchRequest], str] = lambda _: ""
     wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
@@ -450,7 +469,7 @@ class AcpAdapter:
                 f"the agent {request.choice.name!r} has no argv",
                 hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
             )
-        home = TableHome(table, request) if table else None
+        home = TableHome(table, request, has_servers=self.has_servers) if table else None
         copied = self.settings(request) if self.settings else home and home.copy
         return AgentLaunch(
             argv=(*argv, *more_arguments(request)),

@@ -200,7 +200,7 @@ class ClaudeStream(Reading):
             case "api_retry":
                 return self._tries_again(record)
             case _:
-                return None
+                return []  # what it tells of its own doings: tasks, hooks, status
 
     def _tries_again(self, record: Record) -> list[AgentEvent]:
         """Tell of it; a refused login stays refused, so its third try is not waited for."""

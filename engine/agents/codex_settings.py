@@ -14,9 +14,11 @@ from typing import Any
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.options import more_arguments
+from engine.agents.permitting import is_allowed_unasked
 from engine.agents.records import Record, at, text_of
 from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
+from engine.plan.model import PermissionMode
 
 _FOLDER = ".codex"
 _OWN: Record = {"check_for_update_on_startup": False, "analytics": {"enabled": False}}
@@ -54,6 +56,18 @@ def environment_of_codex(request: LaunchRequest) -> dict[str, str]:
     names += map(text_of, headers.values()) if isinstance(headers, dict) else ()
     given = {**request.environment, **request.choice.env}
     return {**{n: given[n] for n in names if given.get(n)}, **home_of_codex(request)}
+
+
+def environment_over_acp(request: LaunchRequest) -> dict[str, str]:
+    """Return the same with the mode in which it begins.
+
+    Within our sandbox its own cannot be set up. Read-only, it asks for all that it may not do.
+    """
+    permissions = request.permissions
+    is_left = permissions.mode is PermissionMode.AUTO and not request.is_confined
+    mode = "workspace-write" if is_left and not permissions.deny else "read-only"
+    mode = "agent-full-access" if is_allowed_unasked(request) else mode
+    return {**environment_of_codex(request), "INITIAL_AGENT_MODE": mode}
 
 
 def settings_of_codex(request: LaunchRequest) -> SettingsCopy:

@@ -13,7 +13,7 @@ from engine.agents.claude_settings import (
 )
 from engine.agents.codex import LOGIN_OF_CODEX
 from engine.agents.codex_settings import (
-    environment_of_codex,
+    environment_over_acp,
     login_of_codex,
     settings_of_codex,
     wanted_login_of_codex,
@@ -83,6 +83,7 @@ OVER_ACP = (
         argv=("gemini", "--skip-trust", "--acp"),
         model=_BY_MODEL,
         table="gemini",
+        has_servers=False,
         hint=HintChannel.CONFIG_FILE,
         install_hint="npm install -g @google/gemini-cli@latest",
     ),
@@ -106,6 +107,7 @@ OVER_ACP = (
         argv=("qwen", "--acp"),
         model=_BY_MODEL,
         table="qwen",
+        has_servers=False,
         install_hint="npm install -g @qwen-code/qwen-code@latest",
     ),
     AcpAdapter(
@@ -122,7 +124,7 @@ OVER_ACP = (
     AcpAdapter(
         name="codex-acp",
         argv=("codex-acp",),
-        env=environment_of_codex,
+        env=environment_over_acp,
         settings=settings_of_codex,
         login_name=login_of_codex,
         wants_login=wanted_login_of_codex,

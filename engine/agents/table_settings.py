@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.prompting import system_text
@@ -32,7 +31,11 @@ class TableHome:
         env: Variables that its user keeps in a file, or that a provider of the user's names.
     """
 
-    def __init__(self, table: AgentTable, request: LaunchRequest) -> None:
+    def __init__(
+        self, table: AgentTable, request: LaunchRequest, *, has_servers: bool = True
+    ) -> None:
+        """Gather the files; an agent that would not end beside MCP servers gets none."""
+        self._has_servers = has_servers
         self.copy = SettingsCopy(request, folder=table.user.folder)
         self.env: dict[str, str] = {}
         self._table = table
@@ -77,16 +80,14 @@ class TableHome:
 
     def _settings(self, found: Record, shown: str) -> Record:
         user, copy = self._table.user, self.copy
-        kept: Record = {}
-        for path in (*user.provider, *(user.keep if copy.wants_all else ())):
-            keys = path.split(".")
-            if (value := at(found, *keys)) is not None and text_of(value) not in _BY_BROWSER:
-                _put(kept, keys, value)
+        kept = _picked(found, (*user.provider, *(user.keep if copy.wants_all else ())))
         if kept:
             copy.taken.append(f"{', '.join(kept)} of {shown}")
         if user.providers:
             kept[user.providers] = self._providers(found, shown)
-        if servers := copy.servers(found.get(user.servers), shown):
+        if found.get(user.servers) and not self._has_servers:
+            copy.leave(f"{user.servers} of {shown}", "it does not end beside them")
+        elif servers := copy.servers(found.get(user.servers), shown):
             kept[user.servers] = servers
         for name in ("hooks", "plugin", "extensions"):
             if found.get(name):
@@ -146,10 +147,19 @@ def _texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
         yield key, value
 
 
-def _put(record: Record, keys: list[str], value: Any) -> None:
-    for key in keys[:-1]:
-        record = record.setdefault(key, {})
-    record[keys[-1]] = value
+def _picked(found: Record, paths: tuple[str, ...]) -> Record:
+    """Return what lies at these paths, but for a login that no worker is given."""
+    kept: Record = {}
+    for path in paths:
+        *folders, last = path.split(".")
+        value = at(found, *folders, last)
+        if value is None or text_of(value) in _BY_BROWSER:
+            continue
+        place = kept
+        for key in folders:
+            place = place.setdefault(key, {})
+        place[last] = value
+    return kept
 
 
 def _merged(users: Record, own: Record) -> Record:

@@ -5,7 +5,6 @@ journals says which of them need not even be looked at; it may be lost, wrong or
 """
 
 import json
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from engine.errors import NoSuchRun, StoreError
 from engine.history.seam import HistoryDatabase, PieceRefused, RunOrigin
 from engine.history.tally import Tally
 from engine.ids import RunId
+from engine.store.files import write_atomically
 from engine.store.layout import Layout
 from engine.store.store import JournalEntry, RunJournal, Store
 
@@ -157,10 +157,8 @@ class Outbox:
 
     def _write_memo(self) -> None:
         """Write the memo whole or not at all; without it, all journals are looked at again."""
-        draft = self._memo_path.with_name(f"{self._memo_path.name}.{os.getpid()}")
-        with suppress(OSError):
-            draft.write_text(json.dumps(self._known()))
-            draft.replace(self._memo_path)
+        with suppress(StoreError):
+            write_atomically(self._memo_path, json.dumps(self._known()).encode())
 
     @property
     def _memo_path(self) -> Path:

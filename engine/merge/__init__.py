@@ -26,6 +26,7 @@ from engine.merge.memory import Memory, Remembered
 from engine.merge.proposals import OutsideAnswer, Proposal, best, propose
 from engine.merge.resolution import Resolution
 from engine.merge.session import Carried, ResolutionSession
+from engine.merge.shares import SHARES
 from engine.merge.terms import Merge
 from engine.merge.text import (
     ConflictHunk,
@@ -50,6 +51,7 @@ from engine.merge.whole import FilePlace, FileResult, Option, Whole, options
 from engine.merge.words import ChangedWords, MarkedLine, changed_words, combine, compare
 
 __all__ = [
+    "SHARES",
     "CandidateHunk",
     "Carried",
     "ChangedWords",

@@ -1,8 +1,6 @@
-"""The ideas of each rule for a hunk, with a reason and how far to trust it there.
+"""The ideas of each rule for a hunk, with a reason and the kind of case that it is.
 
-Trust is the share of cases in which the text is expected to be what a human would have made. The
-figures follow what the rules got right on twelve thousand conflicts of open history, where such a
-figure is known; they order what is offered and are no promise.
+How often such an idea is right is learned from real conflicts, kind by kind: `engine.merge.shares`.
 """
 
 from collections.abc import Iterator
@@ -49,18 +47,17 @@ class Rule(StrEnum):
 
 
 class Idea(NamedTuple):
-    """A text that one rule offers for a hunk."""
+    """A text that one rule offers for a hunk; `kind` begins with the rule's own word."""
 
     rule: Rule
     text: bytes
     reason: str
-    trust: float
+    kind: str
 
 
-_DOUBT = 0.15
+DOUBTED = ", in doubt"
+"""The end of the kind of an idea beside which there is another reading."""
 _FEW_EDITS = 40
-_IF_NOT_MOVED = 0.3
-"""Lines that a side took away may stand elsewhere now, and want the other side's change there."""
 _TOO_LONG = 150
 _TOO_MANY_TOKENS = 1000
 
@@ -71,7 +68,7 @@ def ideas(hunk: ConflictHunk) -> list[Idea]:
     A key that both sides gave a value is one decision: no rule may write it twice.
     """
     if hunk.target == hunk.incoming:
-        return [Idea(Rule.ALIKE, b"".join(hunk.target), "both sides wrote the same", 1.0)]
+        return [Idea(Rule.ALIKE, b"".join(hunk.target), "both sides wrote the same", "alike")]
     if max(len(hunk.base), len(hunk.target), len(hunk.incoming)) > _TOO_LONG:
         return []
     found = [*_of_blanks_and_numbers(hunk), *_of_lists(hunk), *_of_lines(hunk)]
@@ -82,7 +79,7 @@ def ideas(hunk: ConflictHunk) -> list[Idea]:
 
 
 def _doubted(hunk: ConflictHunk, found: list[Idea]) -> list[Idea]:
-    """The ideas, those that put edits side by side less trusted where there is another reading.
+    """Mark ideas that put edits side by side where there is another reading.
 
     Such are: lines taken away right where the other side put some in, a list in which the order of
     the same additions would be another, and blanks that one side changed along with words.
@@ -93,7 +90,7 @@ def _doubted(hunk: ConflictHunk, found: list[Idea]) -> list[Idea]:
     elif len({idea.text for idea in found if idea.rule in {*doubted, Rule.LIST}}) == 1:
         return found
     return [
-        idea._replace(trust=idea.trust - _DOUBT) if idea.rule in doubted else idea for idea in found
+        idea._replace(kind=idea.kind + DOUBTED) if idea.rule in doubted else idea for idea in found
     ]
 
 
@@ -114,12 +111,12 @@ def _is_removal(edit: Edit) -> bool:
 
 def _of_blanks_and_numbers(hunk: ConflictHunk) -> Iterator[Idea]:
     for side, text in respaced(hunk):
-        yield Idea(Rule.WHITESPACE, text, f"the {side} side changed blanks only", 0.7)
+        yield Idea(Rule.WHITESPACE, text, f"the {side} side changed blanks only", "whitespace")
     found = newer(hunk)
     if found:
         side, text = found
         reason = f"only numbers differ, and the {side} side's are higher"
-        yield Idea(Rule.NEWER, text, reason, 0.65)
+        yield Idea(Rule.NEWER, text, reason, "newer")
 
 
 def _of_lists(hunk: ConflictHunk) -> Iterator[Idea]:
@@ -127,16 +124,16 @@ def _of_lists(hunk: ConflictHunk) -> Iterator[Idea]:
     if lines:
         text, ordered = lines
         reason = "a list; both sides' lines" + (", in its order" if ordered else "")
-        yield Idea(Rule.LIST, text, reason, 0.62 if ordered else 0.45)
+        yield Idea(Rule.LIST, text, reason, "list ordered" if ordered else "list")
     longer = lengthened(hunk)
     if longer is not None:
         reason = "a list; both sides' items at its end, the target side's first"
-        yield Idea(Rule.LIST, longer, reason, 0.65)
+        yield Idea(Rule.LIST, longer, reason, "list longer")
     items = united_items(hunk)
     if items:
         text, ordered = items
         reason = "a list; both sides' items" + (", in its order" if ordered else "")
-        yield Idea(Rule.LIST, text, reason, 0.65 if ordered else 0.55)
+        yield Idea(Rule.LIST, text, reason, "list of items")
 
 
 def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
@@ -150,30 +147,31 @@ def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
         beside = both_edits(hunk.base, mine, theirs)
         if beside is not None:
             reason = "the edits lie side by side; no line was changed by both"
-            yield Idea(Rule.ADJACENT, beside, reason, 0.55)
+            yield Idea(Rule.ADJACENT, beside, reason, "adjacent")
             return
     for first, second, name in ways:
         shared = both_edits(hunk.base, first, second, share=True)
         if shared is not None:
-            trust = 0.42 if name == "target" else 0.2
-            yield Idea(Rule.BOTH, shared, f"the {name} side's first; both added here", trust)
+            reason = f"the {name} side's first; both added here"
+            yield Idea(Rule.BOTH, shared, reason, f"both added, {name} first")
         elif len(first) + len(second) <= _FEW_EDITS:
             text = favouring(hunk.base, first, second)
             reason = f"the {name} side's where both changed a line; else both"
-            yield Idea(Rule.FAVOURED, text, reason, 0.3)
+            yield Idea(Rule.FAVOURED, text, reason, "favoured by lines")
 
 
 def _of_additions(hunk: ConflictHunk) -> Iterator[Idea]:
     """Both sides added where the base has nothing."""
     swapped = hunk._replace(target=hunk.incoming, incoming=hunk.target)
-    yield Idea(Rule.UNION, union_of_hunk(hunk, differ=diff), "both sides, shared lines once", 0.35)
+    reason = "both sides, shared lines once"
+    yield Idea(Rule.UNION, union_of_hunk(hunk, differ=diff), reason, "union")
     reason = "both sides, shared lines once; the incoming side's first"
-    yield Idea(Rule.UNION, union_of_hunk(swapped, differ=diff), reason, 0.15)
+    yield Idea(Rule.UNION, union_of_hunk(swapped, differ=diff), reason, "union reversed")
     gap = tuple(reversed(tuple(takewhile(_is_blank, reversed(hunk.before)))))
     blocks = min(len(hunk.target), len(hunk.incoming)) > 1
     if gap and blocks and not any(map(_is_blank, (hunk.target[-1], hunk.incoming[0]))):
         text = join_all((*hunk.target, *gap, *hunk.incoming), hunk.ending)
-        yield Idea(Rule.BOTH, text, "both sides, blank lines between as above them", 0.4)
+        yield Idea(Rule.BOTH, text, "both sides, blank lines between as above them", "both apart")
 
 
 def _is_blank(line: bytes) -> bool:
@@ -184,13 +182,14 @@ def _of_one_side(three: Three) -> Iterator[Idea]:
     """One side as it is, or with the other's names."""
     for side, text in contained(three):
         reason = f"the {side} side has all that the other changed, and more"
-        yield Idea(Rule.CONTAINED, text, reason, 0.66)
+        yield Idea(Rule.CONTAINED, text, reason, "contained")
     for side, text in superseded(three):
         reason = f"the {side} side rewrote all that the other changed a little"
-        yield Idea(Rule.SUPERSEDED, text, reason, 0.62 if text.strip() else _IF_NOT_MOVED)
+        kind = "superseded" if text.strip() else "superseded by nothing"
+        yield Idea(Rule.SUPERSEDED, text, reason, kind)
     for side, text in renamed(three):
         reason = f"the {side} side only gave new names; the other's text with those names"
-        yield Idea(Rule.RENAMED, text, reason, 0.78)
+        yield Idea(Rule.RENAMED, text, reason, "renamed")
 
 
 def _of_words(three: Three) -> Iterator[Idea]:
@@ -200,22 +199,21 @@ def _of_words(three: Three) -> Iterator[Idea]:
     calm = three.combined_without_blanks()
     if calm is not None:
         reason = "the edits touch different words; blanks as in the target"
-        yield Idea(Rule.WORDS, calm, reason, 0.58)
+        yield Idea(Rule.WORDS, calm, reason, "words but blanks")
     combined = three.combined()
     if combined is not None:
-        yield Idea(Rule.WORDS, combined, "the edits touch different words", 0.6)
+        yield Idea(Rule.WORDS, combined, "the edits touch different words", "words")
         return
     beside = both_edits(three.base, three.target.edits, three.incoming.edits)
     if beside is not None:
-        yield Idea(Rule.WORDS, beside, "the edits touch, word by word", 0.55)
+        yield Idea(Rule.WORDS, beside, "the edits touch, word by word", "words beside")
         return
     for first, second in three.ways:
         shared = both_edits(three.base, first.edits, second.edits, share=True)
         if shared is not None:
-            trust = 0.4 if first is three.target else 0.2
             reason = f"the {first.name} side's first; both put words into one place"
-            yield Idea(Rule.WORDS, shared, reason, trust)
+            yield Idea(Rule.WORDS, shared, reason, f"words, {first.name} first")
         elif len(first.edits) + len(second.edits) <= _FEW_EDITS:
             text = favouring(three.base, first.edits, second.edits)
             reason = f"the {first.name} side's where both changed a word; else both"
-            yield Idea(Rule.FAVOURED, text, reason, 0.25)
+            yield Idea(Rule.FAVOURED, text, reason, "favoured by words")

@@ -240,10 +240,12 @@ def _renames(base: Tokens, side: Tokens) -> dict[bytes, bytes]:
 def newer(hunk: ConflictHunk) -> tuple[str, bytes] | None:
     """Both sides changed only numbers, and one has the higher ones: that side."""
     texts = [b"".join(lines) for lines in (hunk.base, hunk.target, hunk.incoming)]
-    shapes = [_NUMBER.sub(b"#", text) for text in texts]
+    shapes = [_NUMBER.sub(b"\0", text) for text in texts]
     if shapes[1] != shapes[2] or (hunk.base and shapes[0] != shapes[1]):
         return None
     mine, theirs = (_NUMBER.findall(text) for text in texts[1:])
+    if len(mine) != len(theirs):
+        return None
     pairs = [(_rank(a), _rank(b)) for a, b in zip(mine, theirs, strict=True) if a != b]
     if pairs and all(a > b for a, b in pairs):
         return "target", texts[1]

@@ -252,7 +252,8 @@ def _two_homes(conflict: FileConflict) -> tuple[bytes, bytes | None]:
     path = _home(conflict, conflict.target) if conflict.target else conflict.path
     if conflict.incoming and conflict.kind in PLACED_KINDS:
         own = _home(conflict, conflict.incoming)
-        return path, own if own != path else None
+        is_apart = own != path and not (path + b"/").startswith(own + b"/")
+        return path, own if is_apart and not own.startswith(path + b"/") else None
     return path, conflict.free_path
 
 

@@ -96,6 +96,7 @@ class _Reading:
     sides: Sides
     names: SideNames
     where: Where
+    invented: Mapping[bytes, bytes]
     drafts: dict[bytes, _Draft] = field(default_factory=dict)
 
     async def entries(self, tree: str, paths: Sequence[bytes]) -> Entries:
@@ -117,8 +118,8 @@ async def read_conflicts(
     Raises:
         WorkspaceError: An object is missing.
     """
-    reading = _Reading(repo, merged, sides, names, where)
     invented = _invented(merged.messages)
+    reading = _Reading(repo, merged, sides, names, where, invented)
     _begin(reading, invented)
     await _own_places(reading)
     await _moved_twice(reading)
@@ -318,8 +319,9 @@ async def _held(reading: _Reading) -> None:
     tree = reading.merged.tree
     there = {*await reading.entries(tree, asked)}
     for path in asked:
-        if path not in there and await entries_below(reading.repo, tree, path, reading.where):
-            there.add(path)
+        if path not in there:
+            below = await entries_below(reading.repo, tree, path, reading.where)
+            there.update({path} if {*below} - open_ - {*reading.invented} else ())
     for draft in reading.drafts.values():
         draft.held = tuple(sorted(named[draft.path] & there))
 

@@ -106,3 +106,10 @@ def settings_for(agent: str, server: ModelServer) -> dict[str, str]:
         told = {"version": 1, "lastUsedProvider": name, "modes": {}, "providers": known}
         return {".cline/data/settings/providers.json": json.dumps(told)}
     return {}
+
+
+def codex_config(server: ModelServer) -> str:
+    """What `codex-acp` takes in place of arguments."""
+    provider = {"name": "x", "base_url": f"{server.url}/v1", "wire_api": "responses"}
+    known = {"x": {**provider, "env_key": "K"}}
+    return json.dumps({"model": "gpt-5.5", "model_provider": "x", "model_providers": known})

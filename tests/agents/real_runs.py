@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.keeper import proc
-from tests.agents.clients import KEY, environment, settings_for, want
+from tests.agents.clients import KEY, codex_config, environment, settings_for, want
 from tests.agents.model_server import ModelServer
 from tests.support.shells import Done, Shell, wait_event
 
-PROGRAMS = {"claude-acp": "claude-agent-acp"}
+PROGRAMS = {
+    "claude-acp": "claude-agent-acp",
+    **{f"{name}-acp": name for name in ("gemini", "opencode", "copilot", "qwen")},
+}
 """Programs that are not called like the agent."""
 IMPATIENT = {"MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": "2"}
 """mini asks ten times with growing pauses, also where it was refused for good."""
@@ -33,6 +36,7 @@ def agents_for(server: ModelServer) -> dict[str, Any]:
         "gemini": {"adapter": "gemini", "model": "gemini-2.5-flash"},
         "pi": {"adapter": "pi", "model": "fake-model", "options": {"args": "--provider fake"}},
         **{name: {"adapter": name} for name in PLAIN},
+        "codex-acp": {"adapter": "codex-acp", "env": {"CODEX_CONFIG": codex_config(server)}},
         "aider": {"adapter": "aider", "model": "openai/fake-model"},
         "mini": {"adapter": "mini", "model": "openai/fake-model", "env": IMPATIENT},
     }

@@ -22,6 +22,7 @@ from tests.agents.clients import (
     PATH,
     WORK,
     Serve,
+    codex_config,
     environment,
     settings_for,
     want,
@@ -47,13 +48,6 @@ PROGRAMS = {
     "claude-acp": "claude-agent-acp",
     "codex-acp": "codex-acp",
 }
-
-
-def codex_config(server: ModelServer) -> str:
-    """What `codex-acp` takes in place of arguments."""
-    provider = {"name": "x", "base_url": f"{server.url}/v1", "wire_api": "responses"}
-    known = {"x": {**provider, "env_key": "K"}}
-    return json.dumps({"model": "gpt-5.5", "model_provider": "x", "model_providers": known})
 
 
 def request_for(agent: str, folder: Path, server: ModelServer) -> LaunchRequest:

@@ -13,7 +13,18 @@ from tests.support.shells import rest_of, wait_event
 
 pytestmark = pytest.mark.real_agents
 
-AGENTS = ("gemini", "opencode", "copilot", "qwen", "pi", "cline", "aider", "mini", "claude-acp")
+AGENTS = (
+    "gemini",
+    "opencode",
+    "copilot",
+    "qwen",
+    "pi",
+    "cline",
+    "aider",
+    "mini",
+    "claude-acp",
+    "codex-acp",
+)
 HAS_TOOLS = tuple(agent for agent in AGENTS if agent != "aider")
 LONGEST_CANCEL_S = 10.0
 
@@ -117,3 +128,34 @@ def test_words_reach_an_agent_over_acp_after_its_turn(
         events = rest_of(process)
     assert [e["delivery"] for e in events if e["type"] == "Steered"] == ["queued", "delivered"]
     assert "Use spaces." in str(server.requests[-1])
+
+
+@pytest.mark.parametrize(("answer", "phase"), [("allow", "REVIEWING"), ("deny", "FAILED")])
+def test_codex_over_acp_asks_for_what_its_mode_does_not_allow(
+    answer: str, phase: str, folder: Path, serve: Serve
+) -> None:
+    wish = {"sandbox_permissions": "require_escalated", "justification": "to write"}
+    writes = Turn(uses=("exec_command", {"cmd": "echo hello > hello.txt", **wish}))
+    server = serve([writes, Turn(text="Written.")])
+    server.is_by_conversation = True
+    real = RealRun(folder, "codex-acp", server)
+    real.plan(permissions="ask")
+    with real.running() as process:
+        wait_event(process, "Asked")
+        assert real.shell.plait("answer", "work/worker_1", answer).code == 0
+        result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
+    assert result["phase"] == phase
+
+
+@pytest.mark.parametrize("agent", ["claude-acp", "codex-acp"])
+def test_a_log_says_each_thing_once(agent: str, folder: Path, serve: Serve) -> None:
+    real = RealRun(folder, agent, served(agent, work_for(agent), serve))
+    real.plan()
+    assert real.run()["outcome"] == "success"
+    lines = real.shell.plait("logs", "work/worker_1").out.splitlines()
+    said = [
+        line for line in lines if line.startswith("$ ") or line in {"I will write.", "Written."}
+    ]
+    assert [line.split()[0] for line in said] == ["I", "$", "Written."]
+    assert said[1].endswith("echo hello > hello.txt")
+    assert not [line for line in lines if "jsonrpc" in line or "task_started" in line]

@@ -33,6 +33,7 @@ def write(home: Path, files: dict[str, str]) -> None:
 
 def settings_of(agent: str, server: ModelServer, tool: Path) -> dict[str, str]:
     """The files of a user who works by a provider of their own, with a skill and an MCP server."""
+    agent = agent.removesuffix("-acp")
     env = {"PASSED": "sunshine", "UNNAMED": UNNAMED}
     if agent in {"gemini", "qwen"}:
         weather = {"command": "python3", "args": [str(tool)], "env": env}

@@ -19,7 +19,7 @@ from tui.screens.fleet.page import lay_out
 from tui.screens.worker.lines import Look
 from tui.screens.worker.logs import Log
 from tui.words.clean import clean, clean_block, clean_code, clean_tree
-from tui.words.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
+from tui.words.cutting import cut_command, cut_end, cut_path, wrap
 from tui.words.scene import Scene
 
 _FORBIDDEN = re.compile(
@@ -82,7 +82,7 @@ def test_every_character_is_as_wide_as_the_terminal_library_says():
 @given(_FOREIGN, st.integers(0, 40))
 def test_cut_text_fits(text: str, cells: int):
     cleaned = clean(text)
-    for cut in (cut_end, cut_path, cut_branch, cut_command):
+    for cut in (cut_end, cut_path, cut_command):
         assert width_of(cut(cleaned, cells)) <= cells
 
 

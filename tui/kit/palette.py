@@ -3,7 +3,7 @@
 from rich.color import Color
 from rich.style import Style
 
-from tui.ink import Ink, Role
+from tui.ink import Ink, Role, that_does
 from tui.theming import Theme
 
 _WORDS = (Role.ADDED_WORD, Role.REMOVED_WORD)
@@ -38,7 +38,7 @@ class Palette:
 
     def style(self, ink: Ink) -> Style:
         """The style of an ink; what a click on it means has none."""
-        ink = ink._replace(does="") if ink.does else ink
+        ink = that_does(ink, "") if ink.does else ink
         style = self._styles.get(ink)
         if style is None:
             style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)

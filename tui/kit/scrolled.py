@@ -124,9 +124,9 @@ class Scrolled(Inked, ScrollView, can_focus=False, inherit_bindings=False):
             return
         if self.styles.overflow_y == "auto":
             self.virtual_size = size
-            return
-        self.set_reactive(Widget.virtual_size, size)
-        self.vertical_scrollbar.window_virtual_size = count
+        else:
+            self.set_reactive(Widget.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = count
         self.go_to(self.top)
 
     def go_to(self, top: int) -> None:

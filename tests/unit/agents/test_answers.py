@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.agents.acp import AcpStream
-from engine.agents.agent_events import AgentEvent, Asked, Heard
+from engine.agents.agent_events import AgentEvent, Asked, Heard, ToolCalled, ToolEnded, TurnEnded
 from engine.agents.claude import ClaudeStream
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
@@ -74,6 +74,44 @@ def test_over_acp_the_reason_is_the_next_prompt() -> None:
     denied = _record(stream.answer(question.id, "deny: use uv"))
     assert denied["result"]["outcome"]["optionId"] == "reject_once"
     assert list(stream._queue) == ["The user denied this: use uv"]
+
+
+def _acp_at_work() -> AcpStream:
+    stream = AcpStream(_request("acp"))
+    for identity, result in ((1, {}), (2, {"sessionId": "s"})):
+        answer = {"jsonrpc": "2.0", "id": identity, "result": result}
+        stream.feed("out", json.dumps(answer).encode() + b"\n")
+        for owed in stream.owed:
+            stream.feed("in", owed)
+    return stream
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_over_acp_a_turn_that_nobody_cancelled_has_ended_by_itself(*, is_cancelled: bool) -> None:
+    stream = _acp_at_work()
+    if is_cancelled:
+        stream.feed("in", stream.interrupt() or b"")
+    ended = {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "cancelled"}}
+    (turn,) = stream.feed("out", json.dumps(ended).encode() + b"\n")
+    assert isinstance(turn, TurnEnded)
+    assert turn.is_interrupted is is_cancelled  # else its input would stay open for ever
+    assert stream.closing is not None
+    assert ("was denied" in stream.closing.error) is not is_cancelled
+
+
+def test_over_acp_a_tool_is_shown_once_and_when_it_is_known_what_it_does() -> None:
+    stream = _acp_at_work()
+    updates: list[dict[str, Any]] = [
+        {"sessionUpdate": "tool_call", "status": "pending", "name": "Bash", "title": "Terminal"},
+        {"sessionUpdate": "tool_call_update", "rawInput": {"command": "ls"}, "title": "ls"},
+        {"sessionUpdate": "tool_call_update", "status": "completed", "title": "ls again"},
+    ]
+    told: list[AgentEvent] = []
+    for update in updates:
+        params = {"sessionId": "s", "update": {"toolCallId": "t", **update}}
+        line = {"jsonrpc": "2.0", "method": "session/update", "params": params}
+        told += stream.feed("out", json.dumps(line).encode() + b"\n")
+    assert told == [ToolCalled("t", "Bash", "ls"), ToolEnded("t", "done")]
 
 
 def _said_to_claude() -> tuple[ClaudeStream, str]:

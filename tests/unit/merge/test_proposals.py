@@ -3,6 +3,7 @@
 import pytest
 
 from engine.merge import OutsideAnswer, Pick, Proposal, Rule, best, propose
+from engine.merge.shares import SHARES, share
 from engine.merge.text import ConflictHunk, merge_texts
 from tests.support.merge_texts import one_hunk
 
@@ -59,7 +60,23 @@ RULES: list[tuple[Rule, str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("example", RULES)
+SELDOM = (2, 3)
+"""Good answers to look at: in real merges people wrote something else more often than not."""
+
+
+@pytest.mark.parametrize("example", [RULES[number] for number in SELDOM])
+def test_an_answer_that_was_seldom_right_is_offered_and_not_under_the_cursor(
+    example: tuple[Rule, str, str, str, str],
+):
+    rule, base, target, incoming, text = example
+    offers = propose(one_hunk(base, target, incoming))
+    (offered,) = [one for one in offers if one.text == text.encode()]
+    assert rule in (offered.rule, *offered.also)
+    assert offered.share < 0.5
+    assert not offered.likely
+
+
+@pytest.mark.parametrize("example", [one for n, one in enumerate(RULES) if n not in SELDOM])
 def test_a_likely_answer_is_under_the_cursor_with_its_rule(
     example: tuple[Rule, str, str, str, str],
 ):
@@ -76,8 +93,7 @@ def test_sorted_lines_are_united_in_their_order():
     texts = (around.format(name).encode() for name in ("mm", "mm\nimport nn", "bb\nimport mm"))
     merge = merge_texts(b"import aa\nimport zz\n", *list(texts)[1:])
     (hunk,) = merge.hunks
-    offered = first(hunk)
-    assert offered is not None
+    offered, *_ = propose(hunk)
     assert offered.text == b"import bb\nimport mm\nimport nn\n"
 
 
@@ -105,6 +121,32 @@ def test_the_same_text_on_both_sides_is_offered_and_not_taken():
 def test_lines_that_a_side_took_away_are_not_taken_away_by_the_first_key():
     whole = "def load(path):\n    with open(path) as file:\n        return parse(file)\n"
     assert first(one_hunk(whole, "", whole.replace("open(path)", "open(path, 'rb')"))) is None
+
+
+def test_what_was_wrong_more_often_than_right_is_never_under_the_cursor():
+    for name, found in SHARES.items():
+        assert 0.0 <= found <= 1.0, name
+    for _, base, target, incoming, _ in RULES:
+        for offer in propose(one_hunk(base, target, incoming)):
+            is_guess = offer.rule is Rule.LIST and not offer.share
+            assert offer.share >= 0.5 or not offer.likely or is_guess
+
+
+def test_a_guess_is_not_told_as_a_count():
+    (longer,) = [rule for rule in RULES if "structlog" in rule[4]]
+    offered = first(one_hunk(*longer[1:4]))
+    assert offered is not None
+    assert offered.share == 0.0
+
+
+def test_a_rule_with_others_on_its_side_is_judged_by_its_most_exact_case():
+    assert share(("no such case", "newer, side")) == SHARES["newer, side"]
+    assert share(("no such case",)) == 0.0
+
+
+def test_numbers_beside_the_sign_for_a_number_do_not_stop_the_rules():
+    """The rule for higher numbers took a number sign in the text for a number, and died."""
+    assert propose(one_hunk("v = 1\n", "v = #\n", "v = 2\n")) is not None
 
 
 def test_nothing_is_under_the_cursor_when_nothing_is_likely():

@@ -142,3 +142,15 @@ async def test_bars_that_do_not_fit_are_counted_and_scroll():
         pane_y = pane.region.y + 1
         await wheel(console, 40, x=50, y=pane_y)
         await console.shows("module_40.py")
+
+
+async def test_a_list_that_has_become_short_is_seen_from_its_top():
+    view = many(40)
+    async with opened(view, size=(100, 36)) as console:
+        await console.do("go_plan")
+        pane = console.screen.query_one("#bars", Rows)
+        await wheel(console, 40, x=50, y=pane.region.y + 1)
+        await console.shows("module_40.py")
+        await console.tell(replace(many(8), at=view.at + 1))
+        await console.until(lambda: pane.scroll_y == 0 and len(pane.rows) == 8)
+        assert all("module_" in row for row in pane.text.split("\n"))

@@ -1,0 +1,1 @@
+"""Real merges of public repositories, to measure proposals by. Fetched by hand, never required."""
