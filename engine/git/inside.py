@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,7 @@ _MOST_PACKED = 64 << 20
 _BOUNDS = Bounds(entries=100_000, depth=64)
 _MOST_LOGGED = 500
 _MOST_INDEX = 256 << 20
+_EXCLUDES = "excludes"
 _TIMEOUT_S = 900.0
 _KILLED = 128
 
@@ -237,6 +238,8 @@ class InsideGit:
             "-c",
             f"safe.directory={self.source.worktree}",
         ]
+        if self._repo.settings.excludes is not None:  # the user's own lies outside of the sandbox
+            own += ["-c", f"core.excludesFile={self.source.folder / _EXCLUDES}"]
         return [self._repo.program, *hardening.FLAGS, *settings, *own, *words]
 
     @property
@@ -323,6 +326,9 @@ def _lay_out(repo: Repo, source: Source) -> None:
     )
     if (common / "shallow").is_file():
         shutil.copyfile(common / "shallow", folder / "shallow")
+    if repo.settings.excludes is not None:
+        with suppress(OSError):  # git passes over one that is not there or cannot be read
+            shutil.copyfile(repo.settings.excludes, folder / _EXCLUDES)
     if source.index is not None and source.index.is_file():
         copy_index(source.index, folder / "index")
     for file in sorted((source.start / "info").glob("*")) if source.start else ():

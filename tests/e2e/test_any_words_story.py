@@ -180,7 +180,7 @@ def test_a_home_that_cannot_be_written_is_told(tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "guess"),
     [
-        (("statsu",), "plait status"),
+        (("sttus",), "plait status"),
         (("comppletions", "bash"), "plait completions"),
         (("status", "--jsno"), "--json"),
         (("run", "x", "--headles"), "--headless"),

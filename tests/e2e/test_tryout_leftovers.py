@@ -32,7 +32,7 @@ def test_a_socket_nobody_listens_at_goes(shell: Shell, runtime: Path):
     empty = runtime / "plait-empty"
     empty.mkdir(mode=0o700)
     os.utime(empty, (0, 0))
-    assert shell.plait("status").code == 0
+    assert shell.plait("clean").code == 0
     assert not dead.exists()
     assert not empty.exists()
     assert list(runtime.iterdir()) == []
@@ -47,7 +47,7 @@ def test_a_socket_that_is_heard_or_young_stays(shell: Shell, runtime: Path):
         living.bind(str(heard / "engine.sock"))
         living.listen()
         os.utime(heard, (0, 0))
-        assert shell.plait("status").code == 0
+        assert shell.plait("clean").code == 0
         assert heard.exists()
     assert young.exists()
 
