@@ -191,4 +191,4 @@ def test_files_of_this_repository_are_hardly_touched():
                 data = path.read_bytes()
                 touched |= {str(path.relative_to(ROOT))} if redactor.data(data) != data else set()
     assert not {name for name in touched if not name.startswith("tests/")}
-    assert len(touched) <= 3
+    assert len(touched) <= 4, touched  # tests whose subject is a secret

@@ -21,7 +21,7 @@ from engine.limits import Usage
 from engine.messages.events import Told
 from engine.messages.logs import LogKind
 from engine.messages.patches import ViewPatch, patched
-from engine.messages.results import Clash, EngineView, LoginView, Trouble
+from engine.messages.results import Clash, EngineView, HistoryDelay, LoginView, Trouble
 from engine.review.radar import Radar
 from engine.run.journal import Journal
 from engine.run.view import Views, run_view
@@ -73,6 +73,7 @@ class Live:
     logins: tuple[LoginView, ...] = ()
     troubles: Any = field(default_factory=lambda: SimpleNamespace(told=None))
     is_stopping: bool = False
+    history: HistoryDelay | None = None
     radar: Radar = field(default_factory=lambda: Radar.__new__(Radar))
 
     def __post_init__(self) -> None:

@@ -116,7 +116,7 @@ async def test_space_takes_the_likely_proposal_at_once():
         assert hunk.result is not None
         assert "LimitError" in hunk.result
         assert "StreamError" in hunk.result
-        await console.shows("0 open", "✓ both sides' items")
+        await console.shows("0 open", "✓ both, word by word")
 
 
 async def test_space_takes_nothing_where_nothing_is_likely():

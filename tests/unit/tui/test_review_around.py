@@ -73,4 +73,4 @@ async def test_a_proposal_that_was_taken_is_named_as_it_was_offered():
     async with opened(port=port) as console:
         console.app.session.worker = WHO
         await console.do("go_review", "mark")
-        await console.shows("chosen: both sides' items")
+        await console.shows("chosen: both, word by word")

@@ -36,11 +36,11 @@ async def test_a_conflict_in_full_scrolls_by_wheel_and_key_and_begins_at_its_top
         await console.do("open")
         await console.shows("src/csvlite/io.py  ")
         await wheel(console, 20, x=80, y=10)
-        top = _of_page(console, 2)
+        top = _of_page(console, 3)
         assert top
         assert "src/csvlite/io.py  " not in top
         await console.do("up")
-        assert _of_page(console, 3) == top
+        assert _of_page(console, 4) == top
         await console.do("leave", "open")
         await console.shows("src/csvlite/io.py  ")
 
