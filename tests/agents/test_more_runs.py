@@ -130,15 +130,16 @@ def test_words_reach_an_agent_over_acp_after_its_turn(
     assert "Use spaces." in str(server.requests[-1])
 
 
+@pytest.mark.parametrize("agent", ["codex-acp"])
 @pytest.mark.parametrize(("answer", "phase"), [("allow", "REVIEWING"), ("deny", "FAILED")])
 def test_codex_over_acp_asks_for_what_its_mode_does_not_allow(
-    answer: str, phase: str, folder: Path, serve: Serve
+    agent: str, answer: str, phase: str, *, folder: Path, serve: Serve
 ) -> None:
     wish = {"sandbox_permissions": "require_escalated", "justification": "to write"}
     writes = Turn(uses=("exec_command", {"cmd": "echo hello > hello.txt", **wish}))
     server = serve([writes, Turn(text="Written.")])
     server.is_by_conversation = True
-    real = RealRun(folder, "codex-acp", server)
+    real = RealRun(folder, agent, server)
     real.plan(permissions="ask")
     with real.running() as process:
         wait_event(process, "Asked")
