@@ -29,9 +29,9 @@ from engine.plan.model import SharedHistory
 from engine.site.place import Place
 
 PACE_S = 1.0
-"""How long what happens is collected before it is delivered."""
+"""Collect events for so long before a delivery."""
 LAST_S = 5.0
-"""How long an engine that closes waits for the last delivery."""
+"""Wait for so long at the end for the last delivery."""
 _LONGEST_S = 30.0
 _SCP = re.compile(r"(?:[^@/]+@)?(?P<host>[^:/]+):(?P<path>(?!/).+)")
 Tell = Callable[[HistoryDelay | None], None]

@@ -27,7 +27,7 @@ except ImportError as missing:
     ) from missing
 
 CONNECT_S, ANSWER_S = 5, 30.0
-"""How long a connection may take to be made, and a whole transaction to be answered."""
+"""Allow so many seconds for a connection, and for the answer to a whole transaction."""
 _LOCK = 0x706C6874
 """The number of the advisory lock that one migration at a time holds."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (

@@ -21,7 +21,7 @@ from engine.store.layout import Layout
 
 LABEL = "removed.json"
 KEPT_S = 30 * 24 * 3600.0
-"""How long the trash keeps what was put there."""
+"""Keep what is in the trash for so many seconds."""
 _GOING = ".going-"
 
 

@@ -46,7 +46,7 @@ class AgentSpec(Section):
     options: Mapping[Name, str] = Field(default_factory=dict)
     """Whatever else the adapter understands, as text."""
     user_settings: Literal["all", "instructions", "none"] = "all"
-    """What of your own settings of this client its workers get copies of."""
+    """Choose which of your own settings of this client its workers get copies of."""
     day_budget_usd: Positive | None = None
     """What all work by this agent's login may cost on one day, in US dollars, over all runs."""
     day_budget_tokens: Count | None = None

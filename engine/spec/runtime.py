@@ -112,9 +112,9 @@ class RuntimeSpec(Section):
     execution_mode: Literal["process", "thread"] = "process"
     """Where Python-callable agents run."""
     sites: SitesSpec = SitesSpec()
-    """Where workers live; by default on this machine's own disk."""
+    """Choose where workers live; by default on this machine's own disk."""
     database: DatabaseSpec = DatabaseSpec()
-    """Who else has the history of runs."""
+    """Share the history of runs, or keep it to this machine."""
     workspace_root: Text | None = None
     """Where workspaces are made; by default outside the repository, in your state folder."""
     agent: Name | None = None

@@ -36,7 +36,7 @@ class Inked(Widget):
     ALLOW_SELECT = False
     rows: tuple[Row, ...] = ()
     does = ""
-    """What a click means where the ink under it means nothing."""
+    """Do this at a click where the ink under it means nothing."""
     lead = 0
     """So many columns stand before the text: they are neither selected nor copied."""
     _chosen: Mapping[int, str] = MappingProxyType({})
