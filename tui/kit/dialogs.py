@@ -29,6 +29,8 @@ class Dialog(ModalScreen[str | None]):
         ("ctrl+q", "app.quit", "leave the console"),
     ]
     AUTO_FOCUS = ""
+    begins_in: ClassVar[str] = "Input, OptionList"
+    """The part that hears keys first."""
 
     def __init__(self, title: Row, ahead: TypeAhead) -> None:
         super().__init__()
@@ -49,7 +51,7 @@ class Dialog(ModalScreen[str | None]):
         """Let the keys that wait come here."""
         for line in self.query(Input):
             line.cursor_blink = False  # an idle console draws nothing
-        self.set_focus(self.query("Input, OptionList").first())
+        self.set_focus(self.query(self.begins_in).first())
         self._ahead.release()
         self.app.post_message(KeysFree())
 

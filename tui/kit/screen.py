@@ -260,7 +260,7 @@ class Board(Screen[None]):
         return ACTIONS.get(f"{self.kind}.{idea}") or ACTIONS.get(f"everywhere.{idea}")
 
     def _foot_hints(self) -> list[Hint]:
-        elsewhere = ("palette",) if self.kind == "fleet" else ("go_fleet", "palette")
+        elsewhere = ("start", "palette") if self.kind == "fleet" else ("go_fleet", "palette")
         ideas = self.hints() if self.has_what() else elsewhere
         return [
             self._hint(idea) for idea in ideas if self.label_of(idea) and not self.refusal(idea)

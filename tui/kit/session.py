@@ -11,6 +11,7 @@ from tui.ink import Role
 from tui.keys import Keymap
 from tui.kit.ahead import TypeAhead
 from tui.kit.palette import Palette
+from tui.kit.starting import Starter
 from tui.theming import Theme
 from tui.words.clean import clean
 from tui.words.comments import Comment
@@ -104,6 +105,7 @@ class Session:
     shell: Callable[[str, str], Sequence[str]] | None = None
     program: Callable[..., Sequence[str]] | None = None
     player: Player | None = None
+    starter: Starter | None = None
     run_id: str = ""
     past_run: RunView | None = None
     worker: str = ""
