@@ -1,13 +1,18 @@
 """Before the first run: the plait, the ways to begin, and what is known of this machine."""
 
-from math import sin, tau
+from __future__ import annotations
 
-from engine.api import Beginnings
+from math import sin, tau
+from typing import TYPE_CHECKING
+
 from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, fit, words
 from tui.kit.meters import heading
 from tui.words.figures import memory
 from tui.words.scene import Scene
 from tui.words.starting import agents_rows, held_rows
+
+if TYPE_CHECKING:  # a type alone: the front door imports much
+    from engine.api import Beginnings
 
 _STRANDS = (Role.ACCENT, Role.FOCUS, Role.ACCENT_DEEP)
 _PERIOD = 21.0
