@@ -190,9 +190,10 @@ class LeaveDialog(Dialog):
     def __init__(self, live: int, ahead: TypeAhead, *, can_stop: bool) -> None:
         noun = "worker is" if live == 1 else "workers are"
         super().__init__((Span(f"{live} {noun} live", BOLD),), ahead)
+        ("q", "answer('l')"),
         stop = [("s", "stop them", "their work is kept")] if can_stop else []
         self._answers = [
-            ("l", "leave them running", "plait attach comes back"),
+            ("l", "leave them running", "q too; plait attach comes back"),
             *stop,
             ("esc", "stay here", ""),
         ]

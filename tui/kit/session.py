@@ -206,7 +206,8 @@ class Session:
 
     def live(self) -> int:
         """Return how many workers live, in all runs."""
-        return sum(worker.is_live for run in self.view.runs for worker in run.workers)
+        open_runs = [run for run in self.view.runs if run.ended_at is None]
+        return sum(worker.is_live for run in open_runs for worker in run.workers)
 
     def scene(self) -> Scene:
         """Everything a screen may draw from, now."""
