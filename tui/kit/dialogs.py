@@ -66,13 +66,17 @@ class Dialog(ModalScreen[str | None]):
 
 
 class Choice(NamedTuple):
-    """One thing to pick; `reason` says why it cannot be picked now."""
+    """One thing to pick; `reason` says why it cannot be picked now.
+
+    `also` is found by a search and not shown: other words for it.
+    """
 
     target: str
     title: str
     note: str = ""
     key: str = ""
     reason: str = ""
+    also: str = ""
 
 
 class Picker(Dialog):
@@ -170,12 +174,14 @@ def rank_of(query: str, choice: Choice) -> tuple[int, int] | None:
         return 0, len(title)
     if wanted in whole:
         return 1, whole.index(wanted)
+    if wanted in choice.also.casefold():
+        return 2, 0
     at = -1
     for char in wanted:
         at = title.find(char, at + 1)
         if at < 0:
             return None
-    return 2, at
+    return 3, at
 
 
 class LeaveDialog(Dialog):
@@ -184,13 +190,13 @@ class LeaveDialog(Dialog):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("l", "answer('l')"),
         ("s", "answer('s')"),
+        ("q", "answer('l')"),
         Binding("enter", "take", priority=True),
     ]
 
     def __init__(self, live: int, ahead: TypeAhead, *, can_stop: bool) -> None:
         noun = "worker is" if live == 1 else "workers are"
         super().__init__((Span(f"{live} {noun} live", BOLD),), ahead)
-        ("q", "answer('l')"),
         stop = [("s", "stop them", "their work is kept")] if can_stop else []
         self._answers = [
             ("l", "leave them running", "q too; plait attach comes back"),

@@ -27,6 +27,18 @@ def asking(text: str, question: str, at: float = NOW) -> EngineView:
     return changed(csvlite(at=at), ASKS, questions=(asked,))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("choose", "allow what it asks"), ("approve", "allow what it asks"), ("kill", "stop it")],
+)
+async def test_the_palette_is_searched_by_every_word_for_a_key(wanted: str, found: str):
+    async with opened() as console:
+        await console.do("palette")
+        await console.type(wanted)
+        await console.shows(found)
+        assert "nothing of that name" not in console.text
+
+
 async def test_a_run_is_chosen_with_a_click_and_opened_with_a_second_one():
     async with opened(runs(4)) as console:
         await console.do("go_runs")
