@@ -165,6 +165,12 @@ def test_a_table_drops_columns_before_it_cuts_names():
     assert "implement/worker_2" in narrow
 
 
+def test_the_figures_of_a_table_take_no_more_room_than_they_need():
+    head, *rows = _text(many(3), 80, 14).split("\n")[:4]
+    assert head.rstrip().endswith("TIME   MEM   COST")
+    assert rows[1].rstrip().endswith("0:00  100M      \u2013")
+
+
 def test_a_table_with_room_below_shows_its_focused_worker_larger():
     page = lay_out(_scene(), (80, 20), "implement/worker_2")
     assert page.form is Form.TABLE
