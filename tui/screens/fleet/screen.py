@@ -18,15 +18,15 @@ from tui.kit.rail import rail
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
-from tui.screens.fleet.page import FleetPage, Form, Wish, form_of, lay_out, move
+from tui.screens.fleet.page import FleetPage, Form, Wish, lay_out, look_at, move
 from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, band_of, bands_of, in_order, step_of
 
-_MOST_DETAIL = 2
-_LEAST_DETAIL = -4
+_DETAILS = range(-4, 3)
+"""The sizes, from a table over small tiles to large ones; 0 is what the room suggests."""
 
 
 class FleetScreen(Board):
@@ -228,13 +228,18 @@ class FleetScreen(Board):
         self._size_by(-1)
 
     def _size_by(self, by: int) -> None:
-        """One size further; where a table stands by itself, tiles of the middle size are passed."""
-        run = self.session.run
-        table = run is not None and form_of(run, self.size.width, self.size.height, 0) is Form.TABLE
-        before = _LEAST_DETAIL if table and not self.detail else self.detail
-        self.detail = max(min(before + by, _MOST_DETAIL), _LEAST_DETAIL)
-        if table and not self.detail:
-            self.detail = by
+        """One size further that looks other than this one; at the last one nothing happens."""
+        scene, size = self.session.scene(), self.query_one("#fleet").size
+        looks = {detail: look_at(scene, size, detail) for detail in _DETAILS}
+        here, at = looks[self.detail], self.detail
+        if here[0] is Form.TABLE:
+            at = _DETAILS[0]
+        elif looks[0][0] is Form.TABLE:
+            del looks[
+                0
+            ]  # the table stands below all tiles, also where it is what the room suggests
+        further = [detail for detail in looks if (detail - at) * by > 0][::by]
+        self.detail = next((detail for detail in further if looks[detail] != here), self.detail)
 
     def do_zoom(self) -> None:
         self.go("worker")
