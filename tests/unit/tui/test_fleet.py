@@ -149,6 +149,17 @@ def test_tiles_show_tool_output_memory_change_and_clash():
     assert "922M" in text
 
 
+def test_a_tile_has_the_newest_line_whole_and_only_the_older_ones_cut():
+    said = "quotes has three candidates: go to one of them, look at it and press a to choose it"
+    view = changed(
+        csvlite(), "implement/worker_1", last_lines=(said, said.replace("quotes", "new"))
+    )
+    text = _text(view)
+    newest = [line.split("│")[1].strip() for line in text.split("\n") if "│" in line]
+    assert said.replace("quotes", "new") in " ".join(newest)
+    assert said not in " ".join(newest)
+
+
 def test_a_failed_check_is_said_once_and_without_rules():
     error = "the check ended with 1\n=====\nERROR: test_a\n-----"
     view = changed(csvlite(), "port/worker_2", cause=StopCause.CHECK, limit_hit=None, error=error)
