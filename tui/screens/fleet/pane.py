@@ -64,7 +64,7 @@ class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._tiles: dict[str, WorkerTile] = {}
-        self._seen: object = None
+        self._seen: tuple[str, tuple[int, int, int, int] | None, Size, float] | None = None
 
     @property
     def layout(self) -> Layout:
@@ -121,7 +121,13 @@ class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._draw_seen()
 
     def on_resize(self) -> None:
-        """Draw the tiles that there is room for now."""
+        """Draw the tiles that there is room for now, the one under the cursor among them.
+
+        At once: at the next frame the user may have scrolled elsewhere.
+        """
+        if self._seen and (place := self._seen[1]):
+            self._seen = (*self._seen[:2], self.size, self._seen[3])
+            self._reveal(Region(*place))
         self._draw_seen()
 
     def _draw_seen(self) -> None:
