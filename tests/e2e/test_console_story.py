@@ -56,6 +56,14 @@ pipelines:
 """
 
 
+CROWD = """pipelines:
+  - name: crowd
+    steps:
+      - {name: learn, agent: learner, prompt: "learn", concurrency: 4, policy: settled, merge: each}
+      - {name: nap, agent: sleeper, prompt: "sleep", concurrency: 2}
+"""
+
+
 _RIGHT = b"\x1b[C"
 WEIGHED = ("run", "-a", "scripted", "Say hello", "--headless")
 
@@ -125,6 +133,21 @@ def test_a_run_is_started_reviewed_and_landed_within_the_console(day: Shell) -> 
         console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
         assert console.end() == 0
     assert (day.folder / "a.txt").read_text() == "one\nTWO by 1\nthree\n"
+
+
+def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
+    crowd = PLAN.partition("pipelines:")[0] + CROWD
+    (day.folder / "plait.yaml").write_text(crowd)
+    with console_story(day, "run", "plait.yaml", "--yes", size=(80, 24)) as console:
+        console.shows("4 need you", "I sleep now").do("everywhere.search")
+        console.enters("phase:failed").shows("4 of 6", "learn/worker_4")
+        console.do("fleet.select", "everywhere.last").shows("✚ 4 marked").do("fleet.retry_with")
+        console.shows("retry 4 workers").enters("read the manual")
+        console.do("everywhere.leave").shows("learn/worker_4", "REVIEW")
+        console.do("everywhere.quit_now")
+        assert console.end() == 0
+    for n in range(1, 5):
+        assert "+read the manual" in day.plait("diff", f"learn/worker_{n}").out
 
 
 def test_a_console_is_left_and_come_back_to(day: Shell) -> None:

@@ -27,18 +27,23 @@ class Deciding(Controller):
     """Answer what waits for a yes or a no."""
 
     def do_yes(self) -> None:
+        if self.screen.does(Workers).over_marked("yes", "Approve", self._approve):
+            return
         worker = self.here()
         if worker.questions:
             self._allow(worker, is_for_run=False)
-        elif not self._diff_was_opened(worker):
+        elif not self.session.has_opened(worker):
             opens = f"{self.screen.key_of(self.screen.opens_diff)} opens it"
             self.refuse("yes", "its diff was not opened yet", opens)
         elif self.session.step_view and self.session.step_view.is_choice_due:
             command = Choose(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
             self.screen.send(command, f"{worker.worker} is chosen")
         else:
-            approve = Approve(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
-            self.screen.send(approve, f"{worker.worker} is approved")
+            self._approve(worker)
+
+    def _approve(self, worker: WorkerView) -> None:
+        approve = Approve(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
+        self.screen.send(approve, f"{worker.worker} is approved")
 
     def do_yes_wide(self) -> None:
         self._allow(self.here(), is_for_run=True)
@@ -70,16 +75,10 @@ class Deciding(Controller):
         command = Answer(worker=worker.worker, answer=text, question=question, run=run)
         self.screen.send(command, "answered")
 
-    def _diff_was_opened(self, worker: WorkerView) -> bool:
-        return (self.run_id, worker.worker, worker.attempt) in self.session.opened_diffs
-
     def do_no(self) -> None:
-        workers = self.screen.does(Workers).targets("no")
-        if len(workers) == 1:
-            self._no_to(workers[0])
-        elif workers:
-            names = Span(f"Stop {len(workers)} marked workers? Their work is kept.", TEXT)
-            self.screen.ask_first("no", words(names), partial(self._stop, self.run_id, workers))
+        stop = partial(self._stop, self.run_id)
+        if not self.screen.does(Workers).over_marked("no", "Stop", stop):
+            self._no_to(self.here())
 
     def _no_to(self, worker: WorkerView) -> None:
         name, run = Span(worker.worker, BOLD), self.run_id
@@ -94,9 +93,9 @@ class Deciding(Controller):
             said = words(
                 Span("Kill ", TEXT), name, Span(" now? What it has written is kept.", TEXT)
             )
-            self.screen.ask_first("no", said, partial(self._stop, run, [worker], is_kill=True))
+            self.screen.ask_first("no", said, partial(self._stop, run, worker, is_kill=True))
         else:
-            self.screen.ask_first("no", _stop_said(name), partial(self._stop, run, [worker]))
+            self.screen.ask_first("no", _stop_said(name), partial(self._stop, run, worker))
 
     def _deny(self, worker: WorkerView) -> None:
         note, run = "a reason that the agent reads; may be empty", self.run_id
@@ -130,10 +129,6 @@ class Deciding(Controller):
             idea, said, lambda: self.screen.send(command, f"{worker.worker} is given up")
         )
 
-    def _stop(self, run: str, workers: list[WorkerView], *, is_kill: bool = False) -> None:
-        for worker in workers:
-            command = StopWorker(worker=worker.worker, run=run, is_kill=is_kill)
-            self.screen.send(
-                command, f"{worker.worker} is {'killed' if is_kill else 'asked to stop'}"
-            )
-        self.session.marks.clear()
+    def _stop(self, run: str, worker: WorkerView, *, is_kill: bool = False) -> None:
+        command = StopWorker(worker=worker.worker, run=run, is_kill=is_kill)
+        self.screen.send(command, f"{worker.worker} is {'killed' if is_kill else 'asked to stop'}")

@@ -23,18 +23,23 @@ class Holding(Controller):
         return "run goes on" if idea == "pause_run" and run and run.is_paused else label
 
     def do_pause(self) -> None:
-        for worker in self.screen.does(Workers).targets("pause"):
-            pause = Pause(worker=worker.worker, run=self.run_id)
-            resume = Resume(worker=worker.worker, run=self.run_id)
-            is_paused = Badge.PAUSED in worker.badges
-            first, then = (resume, pause) if is_paused else (pause, resume)
-            said = f"{worker.worker} {'goes on' if is_paused else 'is paused'}"
-            undoable = Undoable(
-                said,
-                lambda then=then: self.screen.send(then, "undone"),  # type: ignore[misc]
-                lambda first=first, said=said: self.screen.send(first, said),  # type: ignore[misc]
-            )
-            self.screen.send(first, said, lambda undoable=undoable: self.session.remember(undoable))  # type: ignore[misc]
+        workers = self.screen.does(Workers)
+        held = {Badge.PAUSED in worker.badges for worker in workers.targets("pause")}
+        verb = "Let go on" if held == {True} else "Pause"
+        verb = "Pause or let go on" if len(held) > 1 else verb
+        if not workers.over_marked("pause", verb, self._pause):
+            self._pause(self.here())
+
+    def _pause(self, worker: WorkerView) -> None:
+        pause = Pause(worker=worker.worker, run=self.run_id)
+        resume = Resume(worker=worker.worker, run=self.run_id)
+        is_paused = Badge.PAUSED in worker.badges
+        first, then = (resume, pause) if is_paused else (pause, resume)
+        said = f"{worker.worker} {'goes on' if is_paused else 'is paused'}"
+        undoable = Undoable(
+            said, partial(self.screen.send, then, "undone"), partial(self.screen.send, first, said)
+        )
+        self.screen.send(first, said, partial(self.session.remember, undoable))
 
     def do_limits(self) -> None:
         worker = self.here()

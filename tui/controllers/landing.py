@@ -6,6 +6,8 @@ from engine.messages.commands import (
     Land,
     UndoLanding,
 )
+from engine.messages.results import WorkerView
+from tui.controllers.workers import Workers
 from tui.ink import TEXT, Span, words
 from tui.kit.screen import Controller
 from tui.kit.session import Undoable
@@ -19,7 +21,11 @@ class Landing(Controller):
 
     def do_land(self) -> None:
         """Land it; a check that is stale or was not run is run by the landing itself."""
-        worker = self.here()
+        if self.screen.does(Workers).over_marked("land", "Land", self._land_one):
+            return
+        self._land_one(self.here())
+
+    def _land_one(self, worker: WorkerView) -> None:
         at = self.run_id, worker.worker, worker.attempt
         asked = asks_to_land(worker, self.session.unshown.get(at, NOTHING_UNSHOWN))
         command = Land(

@@ -11,7 +11,7 @@ from engine.messages.commands import (
 )
 from engine.messages.results import WorkerView
 from engine.phases import StopCause
-from tui.controllers.workers import Workers
+from tui.controllers.workers import Workers, listed
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
 from tui.words.settings import MOMENTS, limits_with, split_settings, time_named
@@ -23,25 +23,36 @@ class Retrying(Controller):
     """Begin again as it was, or with other words, limits, agent, time."""
 
     def do_retry(self) -> None:
-        for worker in self.screen.does(Workers).targets("retry"):
-            again = RetryWorker(
-                worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker)
-            )
-            self.screen.send(again, f"{worker.worker} begins again")
-        self.session.marks.clear()
+        if not self.screen.does(Workers).over_marked("retry", "Retry", self._retry):
+            self._retry(self.here())
+
+    def _retry(self, worker: WorkerView) -> None:
+        again = RetryWorker(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
+        self.screen.send(again, f"{worker.worker} begins again")
 
     def do_retry_with(self) -> None:
-        worker = self.here()
+        workers = self.screen.does(Workers).targets("retry_with")
+        if not workers:
+            self.refuse("retry_with", "none of the marked workers can be retried")
+            return
+        worker = workers[0]
+        who = worker.worker if len(workers) == 1 else listed(workers)
+        seen = [(each, self.screen.seen(each)) for each in workers]
         draft = ""
         if worker.cause is StopCause.MEMORY and worker.limits.memory_mb:
             draft = f"memory_mb={worker.limits.memory_mb * 2}\n"
         writing = Writing(
-            f"retry {worker.worker} with",
-            f"what it should do otherwise; {_SETTING}",
-            partial(self._retry_with, self.run_id, worker, self.screen.seen(worker)),
-            key=f"retry {worker.worker}",
+            f"retry {who} with",
+            f"what to do otherwise; {_SETTING}",
+            partial(self._retry_all_with, self.run_id, seen),
+            key=f"retry {who}",
         )
         self.screen.write(writing, draft)
+
+    def _retry_all_with(self, run: str, workers: list[tuple[WorkerView, Seen]], text: str) -> None:
+        for worker, seen in workers:
+            self._retry_with(run, worker, seen, text)
+        self.session.marks.clear()
 
     def _retry_with(self, run: str, worker: WorkerView, seen: Seen, text: str) -> None:
         settings, feedback = split_settings(text)

@@ -8,7 +8,7 @@ from engine.messages.commands import (
     Steer,
 )
 from engine.messages.results import WorkerView
-from tui.controllers.workers import Workers
+from tui.controllers.workers import Workers, listed
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
 from tui.words.said import how_heard
@@ -23,7 +23,7 @@ class Talking(Controller):
             self.refuse("steer", "none of the marked workers runs")
             return
         asks = len(workers) == 1 and bool(workers[0].questions)
-        who = workers[0].worker if len(workers) == 1 else f"{len(workers)} workers"
+        who = workers[0].worker if len(workers) == 1 else listed(workers)
         note = "your answer" if asks else how_heard(workers)
         title = f"answer {who}" if asks else f"say to {who}"
         say = partial(self._say_to, self.run_id, workers)

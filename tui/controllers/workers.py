@@ -1,10 +1,17 @@
 """Know what can be done to the worker under the cursor, and to those that are marked."""
 
+from collections.abc import Callable, Sequence
+
 from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
+from tui.ink import BOLD, MUTED, Row, Span, words
+from tui.kit.dialogs import AskDialog
 from tui.kit.screen import Controller
 from tui.words.doable import why_not
-from tui.words.standing import step_of
+from tui.words.figures import some
+from tui.words.looks import glyph, look_of
+from tui.words.standing import step_of, title_of
+from tui.words.unshown import NOTHING_UNSHOWN, asks_to_land
 
 _NEEDS_WORKER = frozenset(
     {
@@ -30,6 +37,9 @@ _NO_LABELS = {
     Phase.REVIEWING: "give up",
     Phase.CONFLICTED: "give up",
 }
+_ON_MARKED = frozenset({"yes", "land", "steer", "comment", "retry", "retry_with", "pause", "no"})
+"""What is done to all marked workers; those to which it cannot be done are named."""
+GIVEN_UP = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 _GOES_OUT = frozenset({"terminal", "edit", "edit_all"})
 _NO_TREE = frozenset({Phase.WAITING, Phase.QUEUED, Phase.SKIPPED})
 _CHECKED = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
@@ -46,7 +56,7 @@ class Workers(Controller):
             return why if idea in _NEEDS_WORKER else ""
         if idea in {"limits", "interrupt"} and not worker.phase.holds_slot:
             return "nothing of it runs"
-        if self.session.marks and idea in {"steer", "comment", "retry", "pause", "no"}:
+        if self.session.marks and idea in _ON_MARKED:
             return ""
         if idea == "no" and worker.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             return ""
@@ -67,13 +77,72 @@ class Workers(Controller):
 
     def targets(self, idea: str) -> list[WorkerView]:
         """The marked workers to which the idea can be done, else the one under the cursor."""
-        run, here = self.session.run, self.session.worker_view
-        if run is None or here is None:
+        here = self.session.worker_view
+        if here is None:
             return []
         if not self.session.marks:
             return [here]
-        marked = [worker for worker in run.workers if worker.worker in self.session.marks]
-        return [worker for worker in marked if not why_not(idea, worker, step_of(run, worker))]
+        return [worker for worker, reason in self._marked(idea) if not reason]
+
+    def _marked(self, idea: str) -> list[tuple[WorkerView, str]]:
+        """Return the marked workers, and why the idea cannot be done to some of them."""
+        run = self.session.run
+        workers = [w for w in run.workers if w.worker in self.session.marks] if run else []
+        return [(worker, self._why_not_of(idea, worker)) for worker in workers]
+
+    def _why_not_of(self, idea: str, worker: WorkerView) -> str:
+        """Return why an idea cannot be done to one of several workers."""
+        if self.session.run is None:
+            return ""
+        step = step_of(self.session.run, worker)
+        if idea == "no" and worker.phase in GIVEN_UP:
+            return "it has a change: x at the cursor gives it up"
+        if idea == "yes" and worker.questions:
+            return "it asks: its question is read before it is answered"
+        if idea == "yes" and not self.session.has_opened(worker):
+            return "its diff was not opened yet"
+        if idea == "yes" and step.is_choice_due:
+            return "a candidate is chosen at the cursor"
+        if idea == "land" and (asked := self._asked_to_land(worker)):
+            return f"{asked}: it is landed at the cursor"
+        return why_not(idea, worker, step)
+
+    def _asked_to_land(self, worker: WorkerView) -> str:
+        """Return what would be asked before this worker lands by itself."""
+        at = (self.run_id, worker.worker, worker.attempt)
+        asked = asks_to_land(worker, self.session.unshown.get(at, NOTHING_UNSHOWN))
+        return asked.word or asked.question
+
+    def over_marked(self, idea: str, verb: str, act: Callable[[WorkerView], None]) -> bool:
+        """Do something to all marked workers, after one question that lists them.
+
+        Returns:
+            False where none is marked, so that the one under the cursor is meant.
+        """
+        marked = self._marked(idea)
+        if not marked:
+            return False
+        can = [worker for worker, reason in marked if not reason]
+        if not can:
+            self.refuse(idea, f"none of the {len(marked)} marked: {marked[0][1]}")
+            return True
+
+        def do(_: str) -> None:
+            for worker in can:
+                act(worker)
+            self.session.marks.clear()
+
+        rows = [self._row_of(worker, reason) for worker, reason in marked]
+        title = f"{verb} {some(len(can), 'worker')}?"
+        self.screen.open(AskDialog(title, rows, self.session.ahead), do)
+        return True
+
+    def _row_of(self, worker: WorkerView, reason: str) -> Row:
+        step = step_of(self.session.run, worker) if self.session.run else None
+        name, look = title_of(worker, step), look_of(worker)
+        if reason:
+            return words("  not ", name, f": {reason}")
+        return (Span("  "), glyph(look), Span(f" {name}  ", BOLD), Span(look.word.lower(), MUTED))
 
     def _why_not_out(self, idea: str, worker: WorkerView, step: StepView) -> str:
         """Return why a worker's tree cannot be entered or checked now."""
@@ -89,3 +158,8 @@ class Workers(Controller):
         if idea == "check" and worker.phase not in _CHECKED:
             return f"only finished work is checked; it is {phase}"
         return ""
+
+
+def listed(workers: Sequence[WorkerView]) -> str:
+    """Return how many workers they are, and their names."""
+    return f"{some(len(workers), 'worker')} ({', '.join(worker.worker for worker in workers)})"

@@ -92,7 +92,7 @@ EVERYWHERE = (
     Idea("scroll_right", ("shift+right",), "scroll to the right"),
     Idea("pane", ("tab",), "next pane"),
     Idea("pane_back", ("shift+tab",), "previous pane"),
-    Idea("search", ("/",), "search, filter; esc ends it"),
+    Idea("search", ("/",), "search; on Fleet filter, also phase: agent: step: needs:me"),
     Idea("leave", ("escape",), "close, or clear a search, a range, marks"),
     Idea("back", ("q",), "back one screen; on Fleet: leave the console"),
     Idea("palette", (":", "ctrl+p"), "every action of this screen with its key"),

@@ -110,7 +110,7 @@ copy               | compare review | copy | copy the hunk
 copy               | inbox | copy | copy the question
 copy_name          | fleet worker compare inbox | copy name | copy its branch
 copy_name          | diff review | copy place | copy path and line
-select             | fleet | range | range of tiles
+select             | fleet | range | range of tiles: marks what the cursor goes over; again: ends it
 select             | worker diff compare | range | range of lines
 select             | review | lines | pick single lines
 select             | inbox | range | range of items

@@ -4,8 +4,8 @@ from tui.ink import Role, Row, Span, width_of
 
 _SIGNS = "●○◦·«◆▼≠□↻✓≡✗∅■»≈≤‖▲┃┇┊►▌…▄╭╮╰╯│─━┏┓┗┛├└┤┬┴┼▁▂▃▅▆▇█┄▏▕▀↑↓←→“”"
 _LETTERS = '*o,.<@v![^+=x0]>~%P^]:.>>>#++++|-=####|`|+++_.-+*##-||#^v<>""'
-_MORE = "\u203a\u2571\u2212\u2013\u2014\u2018\u2019\u2265"
-_TABLE = str.maketrans(_SIGNS + _MORE, _LETTERS + ">/---''>")
+_MORE = "\u271a\u203a\u2571\u2212\u2013\u2014\u2018\u2019\u2265"
+_TABLE = str.maketrans(_SIGNS + _MORE, _LETTERS + "+>/---''>")
 
 
 def ascii_text(text: str) -> str:

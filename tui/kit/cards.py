@@ -11,7 +11,7 @@ from tui.kit.frames import framed
 from tui.kit.meters import meter
 from tui.words.cutting import cut_path, wrap
 from tui.words.figures import some
-from tui.words.looks import ASKS, chip, fill_of, glyph, look_of
+from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
     cause_text,
     change_text,
@@ -44,7 +44,7 @@ def card(
     rows = [reason, (), *evidence, (), keys]
     title = (glyph(look_of(worker)), Span(" "), *name_of(worker, step))
     if worker.worker in scene.marks:
-        title = (Span("■ ", Ink(Role.ACCENT)), *title)
+        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
     ground = Role.PANEL if worker.worker in scene.risen else None
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)

@@ -5,7 +5,7 @@ from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, 
 from tui.kit.bars import tabs_bar
 from tui.words.cutting import cut_path
 from tui.words.figures import cost_of, lasting, memory
-from tui.words.looks import fill_of, look_of
+from tui.words.looks import MARK, fill_of, look_of
 from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of
 
@@ -54,7 +54,8 @@ def run_line(scene: Scene, cells: int) -> Row:
     if scene.run is None:
         return fit((), cells)
     if cells < _WIDE:
-        counts, use = _counts(scene.run), words(*_use(scene, is_wide=False), " ")
+        counts = (*_counts(scene.run), *_marked(scene))
+        use = words(*_use(scene, is_wide=False), " ")
         has_room = row_width(counts) + row_width(use) + 2 <= cells
         return spread(counts, use if has_room else (), cells)
     settled = sum(worker.phase.is_settled for worker in scene.run.workers)
@@ -62,8 +63,16 @@ def run_line(scene: Scene, cells: int) -> Row:
     told = words(Span(f"  {settled}", BOLD), f" of {len(scene.run.workers)} settled")
     paused = (Span("   ‖ PAUSED", Ink(Role.ACCENT, bold=True)),) if scene.run.is_paused else ()
     return spread(
-        (Span(" "), *beads, *told, *paused), words(*_use(scene, is_wide=True), " "), cells
+        (Span(" "), *beads, *told, *paused, Span("   "), *_marked(scene)),
+        words(*_use(scene, is_wide=True), " "),
+        cells,
     )
+
+
+def _marked(scene: Scene) -> Row:
+    """`✚ 3 marked`, where any are."""
+    marked = len(scene.marks)
+    return (MARK, Span(f" {marked} marked", BOLD)) if marked else ()
 
 
 def banner_row(banner: Banner, cells: int) -> Row:

@@ -184,6 +184,34 @@ def rank_of(query: str, choice: Choice) -> tuple[int, int] | None:
     return 3, at
 
 
+class AskDialog(Dialog):
+    """Ask once about several things, each on a row; what is left out is there with its reason."""
+
+    begins_in = "VerticalScroll"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "answer", "yes"),
+        ("n,enter,q", "leave", "no"),
+    ]
+
+    def __init__(self, title: str, rows: Sequence[Row], ahead: TypeAhead) -> None:
+        super().__init__((Span(title, BOLD),), ahead)
+        self._rows = rows
+
+    def compose(self) -> ComposeResult:
+        """Compose the rows, as many as there is room for at once."""
+        with Vertical(classes="box") as box, VerticalScroll(id="asked"):
+            yield Inked(id="rows")
+        self.titled(box, "y does it · esc leaves it · ↑ ↓ scroll")
+
+    def on_mount(self) -> None:
+        """Show what it is about."""
+        self.query_one("#rows", Inked).show(self._rows)
+
+    def action_answer(self) -> None:
+        """Answer with yes."""
+        self.leave("y")
+
+
 class LeaveDialog(Dialog):
     """Leave the workers running, stop them, or stay; the first one is marked and harmless."""
 

@@ -10,7 +10,7 @@ from tui.kit.meters import is_nearly
 from tui.kit.tiles import memory_share
 from tui.words.cutting import cut_end
 from tui.words.figures import UNKNOWN, cost, memory
-from tui.words.looks import chip, fill_of, glyph, look_of
+from tui.words.looks import MARK, chip, fill_of, glyph, look_of
 from tui.words.said import change_text, now_text
 from tui.words.scene import Scene
 from tui.words.standing import Band, band_of, clock_of, name_of
@@ -34,7 +34,7 @@ def line_of(
     look = look_of(worker)
     word = fit((chip(look),), _PHASE + 1)
     ending = words(clock_of(worker, scene.now), "  ", Span(cost(worker.usage.usd), TEXT), " ")
-    mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
+    mark = MARK if worker.worker in scene.marks else Span(" ")
     room = cells - row_width(name) - _PHASE - 7 - row_width(ending)
     said = now_text(worker, step, scene.now, room)
     change = (
@@ -105,7 +105,7 @@ def table_row(
     is_over = band_of(worker, step) >= Band.WAITING
     said = cut_end(now_text(worker, step, scene.now, now - 1), now - 1)
     title = name_of(worker, step)
-    mark = glyph(look) if worker.worker not in scene.marks else Span("■", Ink(Role.ACCENT))
+    mark = MARK if worker.worker in scene.marks else glyph(look)
     row = [mark, Span(" "), *fit(_quiet(title) if is_over else title, columns.name)]
     row += [*_phase_cell(worker), Span(" ")]
     row += fit((Span(said, MUTED if is_over else TEXT),), now)

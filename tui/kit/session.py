@@ -204,6 +204,11 @@ class Session:
         run, worker = self.run, self.worker_view
         return step_of(run, worker) if run and worker else None
 
+    def has_opened(self, worker: WorkerView) -> bool:
+        """Say if the diff of a worker's attempt has been looked at."""
+        run = self.run.run if self.run else ""
+        return (run, worker.worker, worker.attempt) in self.opened_diffs
+
     def live(self) -> int:
         """Return how many workers live, in all runs."""
         open_runs = [run for run in self.view.runs if run.ended_at is None]

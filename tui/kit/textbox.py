@@ -8,7 +8,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import TextArea
+from textual.message import Message
+from textual.widgets import Input, TextArea
 
 from tui.ink import BOLD, KEY, Row, Span, row_width, words
 from tui.kit.inked import Inked
@@ -107,6 +108,23 @@ class TextBox(TextArea):
             return
         self.text = self.past[-1]
         self.move_cursor(self.document.end)
+
+
+class SearchLine(Input):
+    """The line that a search or a filter is typed into: every letter is heard at once."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "close", "close")]
+
+    def __init__(self, placeholder: str) -> None:
+        super().__init__(placeholder=placeholder, compact=True)
+        self.cursor_blink = False
+
+    class Closed(Message):
+        """The search was given up."""
+
+    def action_close(self) -> None:
+        """Give the search up."""
+        self.post_message(self.Closed())
 
 
 class WritingBox(Vertical):

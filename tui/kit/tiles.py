@@ -10,7 +10,7 @@ from tui.kit.frames import framed
 from tui.kit.meters import is_nearly, meter, strip
 from tui.words.cutting import cut_command, wrap
 from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
-from tui.words.looks import WALLS, chip, glyph, look_of
+from tui.words.looks import MARK, WALLS, chip, glyph, look_of
 from tui.words.said import badge_row, change_text, level_of, wall_level
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
@@ -33,7 +33,7 @@ def tile(
     rows = _inside(worker, step, scene, size)
     title = (_dot(worker, scene), Span(" "), *name_of(worker, step))
     if worker.worker in scene.marks:
-        title = (Span("■ ", Ink(Role.ACCENT)), *title)
+        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused)
 

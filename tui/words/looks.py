@@ -18,6 +18,9 @@ class Look(NamedTuple):
     is_strong: bool = True
 
 
+MARK = Span("✚", Ink(Role.ACCENT, bold=True))
+"""Stands before what the user has marked."""
+
 ASKS = Look("?", "ASKS YOU", Role.WAITING, is_filled=True)
 PAUSED = Look("‖", "PAUSED", Role.MUTED)
 

@@ -333,16 +333,6 @@ async def test_a_change_is_given_up_only_by_the_second_press():
         assert console.port.commands == [Reject(worker=REVIEW, run="2f1c", seen=SEEN)]
 
 
-async def test_marks_make_one_key_act_on_many():
-    async with opened() as console:
-        session = console.app.session
-        session.marks = {RUNNING, "port/worker_3", "design/worker_1"}
-        await console.do("no", "no")
-        stopped = {c.worker for c in console.port.commands if isinstance(c, StopWorker)}
-        assert stopped == {RUNNING, "port/worker_3"}
-        assert session.marks == set()
-
-
 async def test_pause_can_be_undone_and_done_again():
     async with opened() as console:
         console.screen.session.worker = RUNNING

@@ -128,11 +128,19 @@ def look_at(scene: Scene, size: tuple[int, int], detail: int) -> tuple[Form, int
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """How the user wants to see Fleet: larger or smaller, in plan order, standing still."""
+    """How the user wants to see Fleet: larger or smaller, in plan order, standing still, in part.
+
+    `shown` names the workers that are to be seen; None stands for all.
+    """
 
     detail: int = 0
     is_plan_order: bool = False
     held: Held | None = None
+    shown: frozenset[str] | None = None
+
+    def shows(self, workers: Sequence[WorkerView]) -> list[WorkerView]:
+        """Return those that are to be seen."""
+        return [w for w in workers if self.shown is None or w.worker in self.shown]
 
 
 def lay_out(
@@ -144,15 +152,15 @@ def lay_out(
         return FleetPage(form=Form.TABLE)
     cells, height = size
     form = form_of(run, cells, height, wish.detail)
-    bands = bands_of(run, wish.held)
+    bands = {band: wish.shows(ws) for band, ws in bands_of(run, wish.held).items()}
     workers = [worker for band in Band for worker in bands[band]]
     if form is Form.TILES:
         columns = columns_of(scene, cells, bands, wish.detail)
         page = _Tiles(scene, run, bands, cells, height, focused, columns).page()
     elif form is Form.EMERGENCY:
-        page = _emergency(scene, run, cells, focused)
+        page = _emergency(scene, run, bands, cells=cells, focused=focused)
     else:
-        listed = list(run.workers) if wish.is_plan_order else workers
+        listed = wish.shows(run.workers) if wish.is_plan_order else workers
         page = _table(scene, run, listed, cells=cells, focused=focused)
         here = next((worker for worker in listed if worker.worker == focused), None)
         page = _with_close_up(page, scene, here, size) if here else page
@@ -199,8 +207,14 @@ def _with_close_up(
     return replace(page, close_up=place)
 
 
-def _emergency(scene: Scene, run: RunView, cells: int, focused: str) -> FleetPage:
-    bands = bands_of(run)
+def _emergency(
+    scene: Scene,
+    run: RunView,
+    bands: dict[Band, list[WorkerView]],
+    *,
+    cells: int,
+    focused: str,
+) -> FleetPage:
 
     def draw(worker: WorkerView) -> list[Row]:
         is_focused = worker.worker == focused

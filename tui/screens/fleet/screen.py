@@ -5,11 +5,12 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.widgets import Input
 
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Row, Span, clickable, words
+from tui.ink import KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, words
 from tui.kit.cards import HEIGHT, question_fits
 from tui.kit.inked import Inked
 from tui.kit.opening import REACHING
@@ -18,12 +19,15 @@ from tui.kit.rail import rail
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
+from tui.kit.textbox import SearchLine
 from tui.screens.fleet.page import FleetPage, Form, Wish, lay_out, look_at, move
 from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
+from tui.words.filtering import HINT, filters
+from tui.words.looks import MARK
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
-from tui.words.standing import Band, band_of, bands_of, in_order, step_of
+from tui.words.standing import Band, bands_of, in_order
 
 _DETAILS = range(-4, 3)
 """The sizes, from a table over small tiles to large ones; 0 is what the room suggests."""
@@ -41,6 +45,8 @@ class FleetScreen(Board):
         self.page: FleetPage | None = None
         self.detail = 0
         self.is_plan_order = False
+        self.filter = ""
+        self._range: tuple[str, frozenset[str]] | None = None
         self._has_looked = False
 
     def compose_panes(self) -> ComposeResult:
@@ -51,19 +57,26 @@ class FleetScreen(Board):
                 yield Inked(id="head")
                 yield Rows(id="table")
                 yield WorkerTile(id="close-up")
+                yield SearchLine(f"filter: {HINT}")
             yield Inked(id="rail")
 
     def draw_panes(self, scene: Scene) -> None:
         here = self.session.worker_view.worker if self.session.worker_view else ""
-        size = self.query_one("#fleet").size
-        if not size:
+        whole, filtered = self.query_one("#fleet").size, self._filter_rows()
+        if not whole:
             return
+        size = whole.width, whole.height - len(filtered) - self.query_one(SearchLine).display
         has_run = scene.run is not None and bool(scene.run.workers)
         held = self.page.held if self.page and self.is_fingered else None
-        wish = Wish(detail=self.detail, is_plan_order=self.is_plan_order, held=held)
+        wish = Wish(
+            detail=self.detail,
+            is_plan_order=self.is_plan_order,
+            held=held,
+            shown=self._shown(),
+        )
         self.page = page = lay_out(scene, size, here, wish) if has_run else None
         self._draw_welcome(scene)
-        self._draw_table(page if page and page.form is not Form.TILES else None, here)
+        self._draw_table(page if page and page.form is not Form.TILES else None, here, filtered)
         tiles = self.query_one(FleetPane)
         tiles.display = page is not None and page.form is Form.TILES
         if page and tiles.display:
@@ -89,15 +102,25 @@ class FleetScreen(Board):
             await self.session.starter.look()
             self.draw()
 
-    def _draw_table(self, page: FleetPage | None, here: str) -> None:
+    def _filter_rows(self) -> list[Row]:
+        """Return what is filtered for, and how many of all that leaves."""
+        run = self.session.run
+        if not (run and self.filter):
+            return []
+        count = f"{len(self._matching())} of {len(run.workers)}"
+        said = words(Span(f" /{self.filter}", Ink(Role.WAITING, bold=True)), f"   {count}   ")
+        return [(*said, Span(self.key_of("leave"), KEY), Span(" shows all", MUTED))]
+
+    def _draw_table(self, page: FleetPage | None, here: str, filtered: list[Row]) -> None:
         head, table = self.query_one("#head", Inked), self.query_one(Rows)
         close_up = self.query_one("#close-up", WorkerTile)
-        head.display = table.display = page is not None
+        head_rows = [*filtered, *([page.head] if page else [])]
+        head.display, table.display = bool(head_rows), page is not None
+        head.show(head_rows)
         close_up.display = page is not None and page.close_up is not None
         if page is None:
             return
         pieces = page.pieces
-        head.show([page.head])
         names = [piece.name for piece in pieces]
         at = names.index(here) if here in names else -1
         table.fill(
@@ -109,6 +132,10 @@ class FleetScreen(Board):
         close_up.draw()
 
     def sentence(self, scene: Scene) -> Row:
+        if scene.marks:
+            what = "the range ends at the cursor" if self._range else "keys act on what is marked"
+            leave = words(Span(self.key_of("leave"), KEY), " lets them go")
+            return (MARK, *words(Span(f" {len(scene.marks)} marked: {what}; ", TEXT)), *leave)
         if self.session.bridge.view is None:
             return words(REACHING)
         if not scene.view.runs:
@@ -167,8 +194,9 @@ class FleetScreen(Board):
 
     def _folded(self) -> list[str]:
         """The workers that stand behind `► 12 more`: going down opens them."""
-        run, shown = self.session.run, set(self._places())
-        return [w.worker for w in in_order(run) if w.worker not in shown] if run else []
+        run, places, shown = self.session.run, set(self._places()), self._shown()
+        names = [worker.worker for worker in in_order(run)] if run else []
+        return [n for n in names if n not in places and (shown is None or n in shown)]
 
     def by_row(self, by: int) -> None:
         self._move("down" if by > 0 else "up")
@@ -200,7 +228,9 @@ class FleetScreen(Board):
         if run is None:
             self.perform("start")
             return
+        shown = self._shown()
         needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]]
+        needs = [name for name in needs if shown is None or name in shown]
         if not needs:
             hint = f"{self.key_of('start')} starts a run"
             self.say_refused(self.key_of("next"), "no worker needs you", hint)
@@ -215,9 +245,10 @@ class FleetScreen(Board):
         if run is None or here is None:
             self._move("down")
             return
-        steps = [step for step in run.steps if step.workers]
-        index = [step.name for step in steps].index(here.step)
-        self.point_at(steps[(index + by) % len(steps)].workers[0].worker)
+        shown = self._shown()
+        firsts = {w.step: w.worker for w in reversed(run.workers) if not shown or w.worker in shown}
+        steps = [step.name for step in run.steps if step.name in firsts]
+        self.point_at(firsts[steps[(steps.index(here.step) + by) % len(steps)]])
 
     # Seeing.
 
@@ -276,31 +307,92 @@ class FleetScreen(Board):
         here = self.session.worker_view
         if here is None:
             return
-        marks, name = self.session.marks, here.worker
-        marks.symmetric_difference_update({name})
+        name = here.worker
 
         def toggle() -> None:
-            marks.symmetric_difference_update({name})
+            self.session.marks ^= {name}
 
+        toggle()
         self.session.remember(Undoable(f"the mark on {name}", toggle, toggle))
         self._move("right")
         if self.session.worker == name:
             self._move("down")
 
     def do_select(self) -> None:
-        """Mark every worker of the band of the one under the cursor."""
-        run, here = self.session.run, self.session.worker_view
-        if run is None or here is None:
+        """Begin a range at the cursor, which marks what the cursor goes over; or end it."""
+        here, marks = self.session.worker_view, self.session.marks
+        if self._range or here is None:
+            self._range = None
             return
-        band = band_of(here, step_of(run, here))
-        same = {w.worker for w in in_order(run) if band_of(w, step_of(run, w)) is band}
-        before = set(self.session.marks)
-        self.session.marks |= same
+        before = frozenset(marks)
+        self._range = here.worker, before
+        marks.add(here.worker)
 
         def back() -> None:
-            self.session.marks = before
+            self._range = None
+            self.session.marks = set(before)
 
-        self.session.remember(Undoable("the marks", back, lambda: self.session.marks.update(same)))
+        self.session.remember(Undoable("the marks", back, None))
+
+    def point_at(self, worker: str) -> None:
+        """Put the cursor on a worker; a range goes along."""
+        super().point_at(worker)
+        order = [*self._places(), *self._folded()]
+        if self._range and self._range[0] in order and worker in order:
+            ends = sorted((order.index(self._range[0]), order.index(worker)))
+            self.session.marks = {*self._range[1], *order[ends[0] : ends[1] + 1]}
+
+    # Filtering.
+
+    def _matching(self) -> frozenset[str]:
+        """Return the workers of which the filter holds."""
+        run = self.session.run
+        steps = run.steps if run else ()
+        workers = [(worker, step) for step in steps for worker in step.workers]
+        return frozenset(w.worker for w, step in workers if filters(self.filter, w, step))
+
+    def _shown(self) -> frozenset[str] | None:
+        """Return those that are shown; the one under the cursor stays, whatever becomes of it."""
+        return self._matching() | {self.session.worker} if self.filter else None
+
+    def do_search(self) -> None:
+        line = self.query_one(SearchLine)
+        line.value = self.filter
+        line.display = True
+        self.set_focus(line)  # at once: the next key is for it
+
+    def _end_search(self) -> None:
+        self.query_one(SearchLine).display = False
+        self.set_focus(None)
+
+    def on_input_changed(self, changed: Input.Changed) -> None:
+        """Show what is left as the filter grows; the cursor goes to the first of it."""
+        self.filter, run = changed.value.strip(), self.session.run
+        matching = self._matching()
+        if run and matching and self.session.worker not in matching:
+            self.point_at(next(w.worker for w in in_order(run) if w.worker in matching))
+        self.draw()
+
+    def on_input_submitted(self) -> None:
+        """End the typing, and keep what is left."""
+        self._end_search()
+        self.draw()
+
+    def on_search_line_closed(self, _: SearchLine.Closed) -> None:
+        """Show all again."""
+        self.filter = ""
+        self._end_search()
+        self.draw()
+
+    def do_leave(self) -> None:
+        """Leave the range, else let go of the marks, else show all again."""
+        if self._range:
+            self.session.marks = set(self._range[1])
+            self._range = None
+        elif self.session.marks:
+            self.hand_on("leave")
+        else:
+            self.filter = ""
 
     def do_back(self) -> None:
         self.hand_on("quit")

@@ -1,29 +1,11 @@
 """Read a log and the other tabs: move, search, unfold, copy."""
 
-from typing import ClassVar
-
-from textual.binding import BindingType
-from textual.message import Message
-from textual.widgets import Input
-
 from tui.controllers import Going
 from tui.kit.screen import Board, Controller
 from tui.kit.scrolled import Rows
+from tui.kit.textbox import SearchLine
 from tui.screens.worker.logs import DETAILS, Log
 from tui.screens.worker.tabs import LOG, TITLES, Attempts
-
-
-class SearchLine(Input):
-    """The line that a search is typed into: every letter goes to its nearest hit."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "close", "close")]
-
-    class Closed(Message):
-        """The search was given up."""
-
-    def action_close(self) -> None:
-        """Give the search up."""
-        self.post_message(self.Closed())
 
 
 class Reading(Controller):

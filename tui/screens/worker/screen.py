@@ -15,9 +15,10 @@ from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session
+from tui.kit.textbox import SearchLine
 from tui.screens.worker.log_view import LogView
 from tui.screens.worker.page import side, tab_row, worker_subject
-from tui.screens.worker.reading import Reading, SearchLine
+from tui.screens.worker.reading import Reading
 from tui.screens.worker.tab import Shown
 from tui.screens.worker.tabs import LOG, TABS, TITLES
 from tui.words.figures import some
@@ -45,7 +46,7 @@ class WorkerScreen(Board):
                 with ContentSwitcher(initial=self.reading.tab, id="tab"):
                     with Vertical(id=LOG):
                         yield LogView(self.reading.log)
-                        yield SearchLine(placeholder="n and N go through the hits", compact=True)
+                        yield SearchLine("n and N go through the hits")
                     for tab in TABS:
                         yield Rows(id=tab.name)
             yield Rows(id="side")

@@ -1,0 +1,55 @@
+"""Filter workers by words: a text, or `phase:failed agent:claude step:port needs:me check:red`."""
+
+from collections.abc import Callable, Mapping
+
+from engine.messages.results import StepView, WorkerView
+from tui.words.looks import look_of
+from tui.words.standing import Band, band_of, title_of
+
+HINT = "text, phase: agent: step: check: needs:me, - in front leaves out"
+
+
+def filters(text: str, worker: WorkerView, step: StepView) -> bool:
+    """Return if every term of a filter holds of a worker; an empty filter holds of all."""
+    return all(_holds(term, worker, step) for term in text.casefold().split())
+
+
+def _holds(term: str, worker: WorkerView, step: StepView) -> bool:
+    bare = term.removeprefix("-")
+    if not bare or bare.endswith(":"):
+        return True  # it is only being typed
+    name, colon, value = bare.partition(":")
+    asked = _ASKED.get(name) if colon else None
+    found = asked(worker, step, value) if asked else bare in _text_of(worker, step)
+    return found != (bare != term)
+
+
+def _text_of(worker: WorkerView, step: StepView) -> str:
+    parts = (worker.worker, title_of(worker, step), worker.label, worker.agent)
+    said = (look_of(worker).word, worker.phase, worker.prompt, worker.error or "")
+    return "\n".join((*parts, *said)).casefold()
+
+
+def _phase(worker: WorkerView, _: StepView, value: str) -> bool:
+    words = {look_of(worker).word, *worker.phase.split("_"), *worker.badges}
+    return any(str(word).casefold().startswith(value) for word in words)
+
+
+def _check(worker: WorkerView, _: StepView, value: str) -> bool:
+    if worker.check is None:
+        return "none".startswith(value)
+    return ("green passed" if worker.check.passed else "red failed").find(value) >= 0
+
+
+def _needs(worker: WorkerView, step: StepView, value: str) -> bool:
+    return bool(value) and band_of(worker, step) is Band.NEEDS_YOU
+
+
+_ASKED: Mapping[str, Callable[[WorkerView, StepView, str], bool]] = {
+    "phase": _phase,
+    "agent": lambda worker, _, value: value in worker.agent.casefold(),
+    "step": lambda worker, _, value: value in worker.step.casefold(),
+    "check": _check,
+    "needs": _needs,
+}
+"""The names that may stand before a colon, and what is asked of a worker then."""
