@@ -75,6 +75,8 @@ class ChildHost:
         self._layout = layout
         self._births: dict[AttemptId, int] = {}
         self._egress: dict[AttemptId, int] = {}
+        self._copies = LocalHost(layout.root)
+        self._over: set[AttemptId] = set()
 
     send = _host(LocalHost.send)
     interrupt = _host(LocalHost.interrupt)
@@ -101,11 +103,17 @@ class ChildHost:
     async def read(
         self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """Return what was recorded after an offset, once it is recorded here too."""
+        """Return what was recorded after an offset, once it is recorded here too.
+
+        What has ended is read here alone: the far copy goes with the workspace.
+        """
         folder = self._layout.attempt(attempt)
         if attempt not in self._egress:
             log = folder / "egress.log"
             self._egress[attempt] = await anyio.to_thread.run_sync(_size, log)
+            self._over.update(await self._copies.attempts([str(folder)]))
+        if attempt in self._over:
+            return await self._copies.read(attempt, after_offset, wait=wait)
         size = self._egress[attempt]
         heard, blob = await self.line.call(
             Far.read, attempt, after_offset, wait=wait, is_focused=is_focused, egress=size
@@ -130,6 +138,8 @@ class ChildHost:
         """Drop what is held for an attempt that has ended."""
         self._births.pop(attempt, None)
         self._egress.pop(attempt, None)
+        self._over.discard(attempt)
+        await self._copies.forget(attempt)
         await self.line.call(LocalSite.forget, attempt)
 
     async def attempts(self, directories: Sequence[str]) -> tuple[AttemptId, ...]:
@@ -144,6 +154,7 @@ class ChildHost:
             left = tuple(run for run in runs if run in stay)
             with suppress(WorkspaceError):
                 await self.line.call(Far.close, detach=detach, stay=left)
+        await self._copies.aclose(detach=True)
         await self.line.close()
 
 
@@ -198,6 +209,7 @@ class ChildSite:
         self._repo = place.repo
         self.can_confine = can_confine
         self.host = ChildHost(line, place.layout)
+        self.forget = self.host.forget
         self._git = ChildSpaces(line, place.repo, place.layout)
         self._tethers = tethers
         self._told: dict[RunId, tuple[int, bool]] = {}
@@ -262,7 +274,6 @@ class ChildSite:
     reap = _site(LocalSite.reap)
     free_ports = _site(LocalSite.free_ports)
     tidy = _site(LocalSite.tidy)
-    forget = _site(LocalSite.forget)
     restore = _site(LocalSite.restore)
 
     async def trashed(self) -> tuple[TrashItem, ...]:

@@ -27,6 +27,7 @@ from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit
 from engine.ids import AttemptId, RunId
 from engine.limits import Dimension, Usage
+from engine.messages.questions import CleanItem
 from engine.plan.model import IsolationStrategy
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
@@ -48,6 +49,7 @@ from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Terms, W
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.spaces import GitSpaces, spaces_at
+from engine.site.sweeping import FarStore, drop_recorded
 from engine.site.wire import Message, Pipe, answer, asked, refused
 from engine.store.layout import Layout
 
@@ -273,14 +275,55 @@ class Far:
         brought = await spaces.collect(at, wanted)
         if not isinstance(brought.change, CollectedChange):
             return Work(brought=brought, refs={}), b""
-        refs = await self.kept(at)
+        refs = await self._kept(at)
         return Work(brought=brought, refs=refs), await pack_of(self._repo, refs.values(), [had])
 
-    async def kept(self, at: Workplace) -> Mapping[str, str]:
+    async def _kept(self, at: Workplace) -> Mapping[str, str]:
         """Return the refs under which the work of an attempt is kept here."""
         names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
         found = await refs_below(self._repo, names.pinned)
         return {ref: oid for ref, oid in found.items() if ref != names.base}
+
+    async def _is_at_home(self, at: Workplace, at_home: Mapping[str, str]) -> bool:
+        kept = await self._kept(at)
+        return all(at_home.get(ref) == oid for ref, oid in kept.items())
+
+    async def examine(
+        self, at: Workplace, wanted: Collecting, at_home: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Return why a workspace has to stay, where these are the refs at home."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        reasons = await spaces.examine(at, wanted)
+        if not await self._is_at_home(at, at_home):
+            reasons = (*reasons, "not all of its work has been brought home")
+        return reasons
+
+    async def release(
+        self,
+        at: Workplace,
+        wanted: Collecting,
+        at_home: Mapping[str, str],
+        recorded: Mapping[str, str],
+    ) -> bool:
+        """Remove a workspace if all of it is at home, and with it the recordings that are."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        is_kept = partial(self._is_at_home, at, at_home)
+        went = await spaces.release(at, wanted, is_kept=is_kept)
+        if went:
+            folder = self._layout.worker(at.attempt.run, at.attempt.worker)
+            await anyio.to_thread.run_sync(drop_recorded, folder, recorded)
+        return went
+
+    async def clear(
+        self, known: tuple[RunId, ...], at_home: Mapping[str, str], *, is_dry: bool
+    ) -> tuple[tuple[CleanItem, ...], bool]:
+        """Remove what is kept of runs that are not known; say if only the mirror is left then."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        strays = await spaces.clear_strays(known, is_dry=is_dry)
+        store = FarStore(mirror=self._repo, layout=self._layout, trees=self._known.home / "trees")
+        going = [one.path for one in strays if one.is_safe]
+        runs, is_empty = await store.clear(known, at_home, going=going, is_dry=is_dry)
+        return (*strays, *runs), is_empty
 
     async def read(
         self, attempt: AttemptId, after: int, *, wait: bool, is_focused: bool, egress: int
@@ -341,15 +384,15 @@ def _text(file: Path, after: int) -> str:
 
 _ACTS: Sequence[Callable[..., Any]] = (
     *(Far.open, Far.tips, Far.supply, Far.tether, Far.admit, Far.prepare, Far.abandon, Far.look),
-    *(Far.collect, Far.kept, Far.read, Far.holds, Far.give, Far.expect, Far.take, Far.keep),
-    *(Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze, LocalHost.thaw),
-    *(LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize, LocalHost.cancel),
-    *(LocalHost.capacity, LocalSite.check_agents, LocalSite.report, LocalSite.launch),
-    *(LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget),
-    *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
-    *(LocalSite.drop, LocalSite.sow, LocalSite.reap, LocalSite.free_ports, LocalSite.tidy),
-    *(LocalSite.trashed, LocalSite.restore, LocalSite.purge, GitSpaces.resume),
-    *(GitSpaces.examine, GitSpaces.release, GitSpaces.clear_strays),
+    *(Far.collect, Far.examine, Far.release, Far.clear, Far.read, Far.holds, Far.give, Far.expect),
+    *(Far.take, Far.keep, Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze),
+    *(LocalHost.thaw, LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize),
+    *(LocalHost.cancel, LocalHost.capacity, LocalSite.check_agents, LocalSite.report),
+    *(LocalSite.launch, LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end),
+    *(LocalSite.forget, LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there),
+    *(LocalSite.aside, LocalSite.drop, LocalSite.sow, LocalSite.reap),
+    *(LocalSite.free_ports, LocalSite.tidy, LocalSite.trashed, LocalSite.restore),
+    *(LocalSite.purge, GitSpaces.resume),
 )
 CALLS = {act.__qualname__: act for act in _ACTS}
 """All that can be asked over the pipe."""

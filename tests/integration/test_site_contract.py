@@ -2,6 +2,7 @@
 
 import os
 import random
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from engine.site.artifacts import artifacts_folder
 from engine.site.line import _Waiting
 from engine.site.local import LocalSite
 from engine.site.seam import Brought, Filling
+from engine.site.trash import KEPT_S
 from engine.site.wire import ask
 from tests.support.sites import RUN, WANTED, WORKER, MortalLine, Scene, scene
 
@@ -219,6 +221,92 @@ async def test_a_workspace_goes_once_its_work_is_home(stage: Scene) -> None:
     assert await stage.spaces.examine(at, WANTED) == ()
     assert await stage.spaces.release(at, WANTED)
     assert not await stage.site.is_there(at.address)
+
+
+async def test_what_was_recorded_is_read_after_its_workspace_has_gone(stage: Scene) -> None:
+    at = await stage.prepared()
+    await stage.site.launch(at, "echo x > y; for n in $(seq 500); do echo line $n; done", {})
+    told = await stage.to_end(at.attempt)
+    await stage.site.forget(at.attempt)
+    await stage.spaces.collect(at, WANTED)
+    assert await stage.spaces.release(at, WANTED)
+    assert await stage.site.is_known(at.attempt)
+    await stage.site.host.attempts([str(stage.place.layout.attempt(at.attempt))])
+    assert await stage.to_end(at.attempt) == told
+
+
+async def test_a_far_recording_goes_with_its_workspace_if_the_same_bytes_are_here(
+    far: Scene,
+) -> None:
+    kept = {}
+    for number in (1, 2):
+        at = await far.worked("echo x > y; echo said", await far.prepared(far.at(number)))
+        await far.spaces.collect(at, WANTED)
+        if number == 2:
+            with far.place.layout.recording(at.attempt).open("r+b") as here:
+                here.write(b"altered")
+        assert await far.spaces.release(at, WANTED)
+        kept[number] = far.far_folder(at.attempt).joinpath("recording").exists()
+    assert kept == {1: False, 2: True}
+
+
+async def test_what_a_child_keeps_of_a_run_goes_once_the_run_is_gone_here(far: Scene) -> None:
+    at = await far.worked("echo x > y; echo session > $HOME/s1")
+    home = far.far_folder(at.attempt).parent / "home"
+    await far.spaces.collect(at, WANTED)
+    assert await far.spaces.clear_strays([RUN], is_dry=False) == ()
+    assert (home / "s1").exists()
+    kept = await far.spaces.clear_strays([], is_dry=True)
+    assert [(one.run, one.worker, one.reasons) for one in kept] == [
+        (RUN, str(WORKER), ()),
+        (RUN, "", ()),
+    ]
+    assert await far.spaces.release(at, WANTED)
+    asked = await far.spaces.clear_strays([], is_dry=True)
+    assert (home / "s1").exists()
+    gone = await far.spaces.clear_strays([], is_dry=False)
+    assert [(one.run, one.is_safe) for one in asked] == [(RUN, True)]
+    assert [(one.run, one.path, one.was_removed, one.is_for_good) for one in gone] == [
+        (RUN, str(home.parents[2]), True, True)
+    ]
+    assert not home.parents[2].exists()
+    # The trash holds the workspace for a while, and so the mirror stays until it is empty.
+    await far.site.purge(time.time() + 2 * KEPT_S)
+    (mirror,) = await far.spaces.clear_strays([], is_dry=False)
+    assert (mirror.run, mirror.path) == ("", str(far.line.opening.home))
+    assert not await anyio.Path(mirror.path).exists()
+    again = await far.worked("echo y > z", await far.prepared())
+    assert change_of(await far.spaces.collect(again, WANTED)).head != far.base
+
+
+async def test_what_is_not_at_home_keeps_what_a_child_has_of_a_run(far: Scene) -> None:
+    at = await far.worked("echo x > y")
+    await far.spaces.collect(at, WANTED)
+    assert await far.spaces.release(at, WANTED)
+    head = f"refs/plait/{RUN}/{WORKER}/attempt_1/head"
+    far.built.git("update-ref", "-d", head)
+    (kept,) = await far.spaces.clear_strays([], is_dry=False)
+    assert kept.reasons == (f"{head} is not in your repository",)
+    assert far.far_folder(at.attempt).exists()
+
+
+async def test_an_agent_that_lives_keeps_what_a_child_has_of_its_run(tmp_path: Path) -> None:
+    async with scene("loose", tmp_path) as far:
+        at = await far.prepared()
+        await far.site.launch(at, "echo ready; exec sleep 1000", {})
+        await far.wait_output(at.attempt, b"ready\n")
+        (_, run) = await far.spaces.clear_strays([], is_dry=False)
+        assert "an agent of it still runs" in run.reasons
+        await far.site.end(at.attempt)
+
+
+async def test_a_workspace_stays_while_the_last_of_its_work_is_not_at_home(far: Scene) -> None:
+    at = await far.worked("echo x > y")
+    await far.spaces.collect(at, WANTED)
+    await anyio.Path(at.address.path, "later").write_text("z\n")
+    assert await far.spaces.examine(at, WANTED) == ("not all of its work has been brought home",)
+    assert not await far.spaces.release(at, WANTED)
+    assert await far.site.is_there(at.address)
 
 
 async def test_a_workspace_is_made_once_and_resumed(stage: Scene) -> None:

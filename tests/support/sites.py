@@ -164,10 +164,13 @@ class Scene:
 
     def far_recording(self, attempt: AttemptId) -> bytes:
         """The recording where the worker lives."""
+        return (self.far_folder(attempt) / "recording").read_bytes()
+
+    def far_folder(self, attempt: AttemptId) -> Path:
+        """An attempt's folder where the worker lives."""
         if isinstance(self.site, LocalSite):
-            return self.recording(attempt)
-        home = self.line.opening.home
-        return (home / "mirror.git/plait/runs" / attempt.path / "recording").read_bytes()
+            return self.place.layout.attempt(attempt)
+        return self.line.opening.home / "mirror.git/plait/runs" / attempt.path
 
     def by_hand(self, script: str, *, when: str) -> str:
         """The commit that a script's work makes in a clone of the user's own."""
@@ -196,12 +199,14 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(kind: str, tmp_path: Path, *, depth: int | None = None) -> AsyncIterator[Scene]:
+async def scene(
+    kind: str, tmp_path: Path, *, depth: int | None = None, rung: str = ""
+) -> AsyncIterator[Scene]:
     """A scene with a site: `local`, `child`, or a child of some kind.
 
     A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
     the agents of a `loose` one outlive it. With a `depth`, the repository is a shallow clone of one
-    with three commits.
+    with three commits. A `rung` of file isolation is enforced instead of the best there is.
     """
     built = RepositoryBuilder(tmp_path / ("project" if depth is None else "origin"))
     base = built.commit({"code": "one\ntwo\n", "old": "x\n", ".gitignore": "cache\n"}, "start")
@@ -214,6 +219,7 @@ async def scene(kind: str, tmp_path: Path, *, depth: int | None = None) -> Async
     home = tmp_path / "state"
     (home / "far").mkdir(parents=True)
     env = {**os.environ, "HOME": str(built.home), "PLAIT_STATE_HOME": str(home)}
+    env |= {"PLAIT_SANDBOX": rung} if rung else {}
     place = await find_place(built.path, env)
     await anyio.to_thread.run_sync(place.layout.make)
     opened = _local(place, env, tmp_path) if kind == "local" else _child(kind, place, env)
