@@ -275,6 +275,7 @@ class ChildSite:
     free_ports = _site(LocalSite.free_ports)
     tidy = _site(LocalSite.tidy)
     restore = _site(LocalSite.restore)
+    written_since = _site(LocalSite.written_since)
 
     async def trashed(self) -> tuple[TrashItem, ...]:
         """Return the contents of the trash there, newest first; nothing where nobody lived."""

@@ -390,7 +390,7 @@ _ACTS: Sequence[Callable[..., Any]] = (
     *(LocalHost.cancel, LocalHost.capacity, LocalSite.check_agents, LocalSite.report),
     *(LocalSite.launch, LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end),
     *(LocalSite.forget, LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there),
-    *(LocalSite.aside, LocalSite.drop, LocalSite.sow, LocalSite.reap),
+    *(LocalSite.written_since, LocalSite.aside, LocalSite.drop, LocalSite.sow, LocalSite.reap),
     *(LocalSite.free_ports, LocalSite.tidy, LocalSite.trashed, LocalSite.restore),
     *(LocalSite.purge, GitSpaces.resume),
 )

@@ -38,6 +38,7 @@ from engine.plan.model import (
 )
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
+from engine.sandbox.tamper import News, changed_since
 from engine.site.place import Place
 from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplace
 from engine.site.seeds import Seedling, Seeds
@@ -329,6 +330,17 @@ class LocalSite:
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there."""
         return bool(address.path) and await anyio.to_thread.run_sync(os.path.isdir, address.path)
+
+    async def written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        """Return what was written in workspaces since a moment for each."""
+        return await anyio.to_thread.run_sync(self._written_since, runtime, trees)
+
+    def _written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        if not self._shelter.may_write(runtime, self._root):
+            return News(paths=(), is_whole=True)
+        each = [changed_since([Path(tree)], since_ns) for tree, since_ns in trees.items()]
+        paths = tuple(path for news in each for path in news.paths)
+        return News(paths=paths, is_whole=all(news.is_whole for news in each))
 
     async def aside(self, at: Workplace) -> SpaceAddress:
         """Make an empty folder beside a workspace, for an attempt with a role of its own."""

@@ -22,6 +22,7 @@ from engine.limits import Enforcement, Limits
 from engine.messages.questions import CleanItem, TrashItem
 from engine.messages.results import Entrance
 from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
+from engine.sandbox.tamper import News
 from engine.site.artifacts import Artifacts
 
 
@@ -267,6 +268,12 @@ class Site(Protocol):
 
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there."""
+
+    async def written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        """Return what was written in workspaces since a moment for each, by path and nanoseconds.
+
+        Nothing is looked at where the agents of such a run cannot write there.
+        """
 
     async def aside(self, at: Workplace) -> SpaceAddress:
         """Make an empty folder beside a workspace, for an attempt with a role of its own."""

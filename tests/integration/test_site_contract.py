@@ -327,6 +327,24 @@ async def test_earlier_workspaces_are_found(stage: Scene) -> None:
     assert await stage.site.earlier(second.address, [1, 7]) == (first.address,)
 
 
+@pytest.mark.parametrize("kind", ["local", "child"])
+@pytest.mark.parametrize(
+    "rung", ["none", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))]
+)
+async def test_what_is_written_in_a_workspace_at_rest_is_seen_where_agents_can_reach_it(
+    tmp_path: Path, kind: str, rung: str
+) -> None:
+    with anyio.fail_after(120):
+        async with scene(kind, tmp_path, rung=rung) as stage:
+            rests, works = await stage.prepared(), await stage.prepared(stage.at(2))
+            trees, runtime = {rests.address.path: time.time_ns()}, works.terms.runtime
+            assert (await stage.site.written_since(runtime, trees)).paths == ()
+            await stage.worked(f"sleep 0.02; echo x > {rests.address.path}/code; true", works)
+            seen = await stage.site.written_since(runtime, trees)
+            expected = (Path(rests.address.path, "code"),) if rung == "none" else ()
+            assert (seen.paths, seen.is_whole) == (expected, True)
+
+
 async def test_a_workspace_nobody_worked_in_leaves_nothing(stage: Scene) -> None:
     at = await stage.prepared()
     await stage.spaces.abandon(at, with_branch=True)
