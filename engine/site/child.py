@@ -43,6 +43,7 @@ from engine.site.local import LocalSite
 from engine.site.mirrored import ChildSpaces
 from engine.site.place import Place
 from engine.site.seam import (
+    Ability,
     CommandEnd,
     Launched,
     SpaceAddress,
@@ -199,6 +200,8 @@ class ChildSite:
 
     `tethers` says of which runs the attempts end with the engine, however it ends.
     """
+
+    abilities = frozenset(Ability) - {Ability.ENTER, Ability.FOLDERS}
 
     def __init__(
         self, line: Line, place: Place, *, tethers: Callable[[RunId], bool], can_confine: bool

@@ -40,7 +40,7 @@ from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.sandbox.tamper import News, changed_since
 from engine.site.place import Place
-from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplace
+from engine.site.seam import Ability, CommandEnd, Launched, SpaceAddress, Terms, Workplace
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces
@@ -104,6 +104,12 @@ class LocalSite:
         self._spaces = spaces
         self._sheltered: dict[AttemptId, Sheltered] = {}
         self._seedlings: dict[AttemptId, Seedling] = {}
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Return all abilities; without walls there is no sandbox to come into."""
+        every = frozenset(Ability)
+        return every if self._shelter.fences else every - {Ability.ENTER}
 
     @property
     def can_confine(self) -> bool:

@@ -7,6 +7,7 @@ something to its own site alone; everybody else hands it on, or shows it to peop
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,23 @@ from engine.messages.results import Entrance
 from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
 from engine.sandbox.tamper import News
 from engine.site.artifacts import Artifacts
+
+
+class Ability(StrEnum):
+    """Something that not every site can do: whatever needs it is refused there."""
+
+    ENTER = "enter"
+    """A human can come into an attempt's sandbox from here."""
+    FOLDERS = "folders"
+    """Workspaces may be plain folders, without git."""
+    FREEZE = "freeze"
+    """An attempt can be stopped where it stands, and go on."""
+    LIMITS = "limits"
+    """Limits hold, and can be changed while an attempt runs."""
+    OUTLIVE = "outlive"
+    """Attempts can go on without their engine, and be read by the next."""
+    TERMINAL = "terminal"
+    """An agent can be given a terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +214,10 @@ class Site(Protocol):
     @property
     def host(self) -> Host:
         """Return what reads, tells and ends attempts here."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Return what can be done here of what not every site can do."""
 
     @property
     def can_confine(self) -> bool:

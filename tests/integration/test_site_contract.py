@@ -22,13 +22,13 @@ from engine.plan.model import IsolationStrategy
 from engine.site.artifacts import artifacts_folder
 from engine.site.line import _Waiting
 from engine.site.local import LocalSite
-from engine.site.seam import Brought, Filling
+from engine.site.seam import Ability, Brought, Filling
 from engine.site.trash import KEPT_S
 from engine.site.wire import ask
 from tests.support.sites import RUN, WANTED, WORKER, MortalLine, Scene, scene
 
 pytestmark = pytest.mark.anyio
-SITES = ["local", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
+SITES = ["local", "fake", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
 CHILDREN = ["child", "lossy"]
 LIVES, KILLS = 12, 2
 SEEDS = 9 if os.environ.get("PLAIT_THOROUGH") else 1
@@ -191,12 +191,45 @@ async def test_an_agent_is_told_frozen_and_ended(stage: Scene) -> None:
     await host.freeze(at.attempt)
     await host.thaw(at.attempt)
     await host.hold_clock(at.attempt, held=True)
-    await stage.site.change_limits(at.attempt, Limits(time_seconds=30))
-    await host.set_limits(at.attempt, Limits(time_seconds=30))
+    with stage.refusing_without(Ability.LIMITS):
+        await stage.site.change_limits(at.attempt, Limits(time_seconds=30))
+    with stage.refusing_without(Ability.LIMITS):
+        await host.set_limits(at.attempt, Limits(time_seconds=30))
     await host.cancel(at.attempt, StopCause.USER, grace_s=0)
     _, end = await stage.to_end(at.attempt)
     assert end.cause is StopCause.USER
     await stage.site.end(at.attempt)
+
+
+async def test_what_a_site_cannot_do_it_refuses(stage: Scene) -> None:
+    folders = stage.at(isolation=IsolationStrategy.DIRECTORY).terms
+    with stage.refusing_without(Ability.FOLDERS):
+        assert await stage.site.spaces(folders).clear_strays([], is_dry=True) == ()
+    at = await stage.prepared()
+    await stage.site.launch(at, "echo ready; exec sleep 1000", {})
+    await stage.wait_output(at.attempt, b"ready\n")
+    with stage.refusing_without(Ability.ENTER):
+        assert (await stage.site.enter(at, is_collected=False)).argv
+    with stage.refusing_without(Ability.TERMINAL):
+        await stage.site.host.resize(at.attempt, 24, 80)
+    await stage.site.stop(at.attempt)
+    assert (await stage.to_end(at.attempt))[1].cause is StopCause.USER
+
+
+@pytest.mark.parametrize("kind", ["local", "fake"])
+async def test_an_attempt_goes_on_without_its_engine_or_that_is_refused(
+    tmp_path: Path, kind: str
+) -> None:
+    async with scene(kind, tmp_path) as stage:
+        at = await stage.prepared()
+        await stage.site.launch(at, "echo ready; exec sleep 1000", {})
+        await stage.wait_output(at.attempt, b"ready\n")
+        with stage.refusing_without(Ability.OUTLIVE):
+            await stage.site.host.aclose(detach=True)
+        folder = str(stage.place.layout.attempt(at.attempt))
+        assert await stage.site.host.attempts([folder]) == (at.attempt,)
+        await stage.site.stop(at.attempt)
+        assert (await stage.to_end(at.attempt))[1].cause is StopCause.USER
 
 
 async def test_a_tree_is_seen_while_it_changes(stage: Scene, tmp_path: Path) -> None:

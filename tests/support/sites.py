@@ -4,14 +4,16 @@ import os
 import random
 import secrets
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
+from engine.errors import EngineError
 from engine.git.settings import Signature
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit, Stream
@@ -24,11 +26,21 @@ from engine.site.far import Opening
 from engine.site.line import Line
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
-from engine.site.seam import Collecting, Filling, Site, SpaceAddress, Spaces, Terms, Workplace
+from engine.site.seam import (
+    Ability,
+    Collecting,
+    Filling,
+    Site,
+    SpaceAddress,
+    Spaces,
+    Terms,
+    Workplace,
+)
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.spaces import spaces_at
 from engine.site.wire import Message, Pipe
+from engine.testing.fake_site import FakeSite
 from tests.support.repositories import RepositoryBuilder
 
 RUN = RunId(secrets.token_hex(3))
@@ -185,6 +197,15 @@ class Scene:
         self.built.git("commit", "-q", "-m", "left over", cwd=clone, env=env)
         return self.built.git("rev-parse", "HEAD", cwd=clone)
 
+    @contextmanager
+    def refusing_without(self, ability: Ability) -> Iterator[None]:
+        """What is done here succeeds at a site with this ability, and is refused by one without."""
+        if ability in self.site.abilities:
+            yield
+        else:
+            with pytest.raises(EngineError):
+                yield
+
     def refs(self) -> Mapping[str, str]:
         """The refs of ours in the user's repository, with what they name."""
         listing = self.built.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/plait")
@@ -202,7 +223,7 @@ class Scene:
 async def scene(
     kind: str, tmp_path: Path, *, depth: int | None = None, rung: str = ""
 ) -> AsyncIterator[Scene]:
-    """A scene with a site: `local`, `child`, or a child of some kind.
+    """A scene with a site: `local`, `child`, `fake`, or a child of some kind.
 
     A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
     the agents of a `loose` one outlive it. With a `depth`, the repository is a shallow clone of one
@@ -222,7 +243,14 @@ async def scene(
     env |= {"PLAIT_SANDBOX": rung} if rung else {}
     place = await find_place(built.path, env)
     await anyio.to_thread.run_sync(place.layout.make)
-    opened = _local(place, env, tmp_path) if kind == "local" else _child(kind, place, env)
+    opened: AbstractAsyncContextManager[Site]
+    match kind:
+        case "local":
+            opened = _local(place, env, tmp_path)
+        case "fake":
+            opened = FakeSite.opened(place, env)
+        case _:
+            opened = _child(kind, place, env)
     async with opened as site:
         yield Scene(built=built, place=place, site=site, base=base)
 
