@@ -122,11 +122,12 @@ class ChildHost:
         was_lost = self._births.get(attempt, self.line.births) != self.line.births
         if was_lost and heard.end is not None and heard.end.cause in _ENDED_WITH_CHILD:
             raise HostLost(str(attempt), after_offset)
+        frames, used = recording.parse(memoryview(blob))
         if blob or heard.end is not None or heard.egress:
-            keep = partial(_keep, folder, after_offset, blob, (heard.egress, heard.exit_json))
+            whole, beside = memoryview(blob)[:used], (heard.egress, heard.exit_json)
+            keep = partial(_keep, folder, after_offset, whole, beside)
             await anyio.to_thread.run_sync(keep)
             self._egress[attempt] = size + len(heard.egress.encode(errors="surrogateescape"))
-        frames, used = recording.parse(memoryview(blob))
         return Chunk(
             frames=tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames),
             next_offset=after_offset + used,
@@ -166,7 +167,7 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _keep(folder: Path, offset: int, blob: bytes, beside: tuple[str, str]) -> None:
+def _keep(folder: Path, offset: int, blob: memoryview, beside: tuple[str, str]) -> None:
     """Write the bytes where they stand in the far recording; how it ended comes last."""
     private_folder(folder)
     egress, exit_json = beside

@@ -24,8 +24,9 @@ from engine.git.parcel import Parcel, lay_out, pack_of, take_parcel
 from engine.git.radar import Snapshot
 from engine.git.runner import Repo, Where
 from engine.host.local import LocalHost
-from engine.host.seam import AttemptExit
+from engine.host.seam import AttemptExit, Chunk
 from engine.ids import AttemptId, RunId
+from engine.keeper import recording
 from engine.limits import Dimension, Usage
 from engine.messages.questions import CleanItem
 from engine.plan.model import IsolationStrategy
@@ -53,6 +54,9 @@ from engine.site.sweeping import FarStore, drop_recorded
 from engine.site.wire import Message, Pipe, answer, asked, refused
 from engine.store.layout import Layout
 
+_MOST_READ = 4 << 20
+"""How much of a recording crosses at once: each call costs milliseconds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
@@ -78,7 +82,6 @@ class FarChunk:
         exit_json: The file that tells its end, once all has been read.
     """
 
-    next_offset: int
     usage: Usage | None = None
     is_clogged: bool = False
     end: AttemptExit | None = None
@@ -338,20 +341,8 @@ class Far:
             if not await self._host.attempts([str(folder)]):
                 raise
             chunk = await self._host.read(attempt, after, wait=wait, is_focused=is_focused)
-        length = chunk.next_offset - after
-        blob = await anyio.to_thread.run_sync(_part, folder / "recording", after, length)
-        end = _text(folder / "exit.json", 0) if chunk.end is not None else ""
-        heard = FarChunk(
-            next_offset=chunk.next_offset,
-            usage=chunk.usage,
-            is_clogged=chunk.is_clogged,
-            end=chunk.end,
-            exit_json=end,
-            egress=await anyio.to_thread.run_sync(
-                _text, self._layout.attempt(attempt) / "egress.log", egress
-            ),
-        )
-        return heard, blob
+        look = partial(_news, folder, after, chunk, egress)
+        return await anyio.to_thread.run_sync(look)
 
     async def close(self, *, detach: bool, stay: tuple[RunId, ...]) -> None:
         """Let go of all attempts: leave them running, or end them and wait until they are dead."""
@@ -366,11 +357,22 @@ def _bytes(file: Path) -> bytes:
         return b""
 
 
-def _part(file: Path, after: int, length: int) -> bytes:
-    if not length:
-        return b""
-    with file.open("rb") as recording:
-        return os.pread(recording.fileno(), length, after)
+def _news(folder: Path, after: int, chunk: Chunk, egress: int) -> tuple[FarChunk, bytes]:
+    """Return what is new of an attempt; more of its recording than the chunk, where there is."""
+    has_more = chunk.next_offset > after
+    heard = FarChunk(
+        usage=chunk.usage,
+        is_clogged=chunk.is_clogged,
+        end=chunk.end,
+        exit_json=_text(folder / "exit.json", 0) if chunk.end is not None else "",
+        egress=_text(folder / "egress.log", egress),
+    )
+    return heard, _part(folder / recording.FILE, after) if has_more else b""
+
+
+def _part(file: Path, after: int) -> bytes:
+    with file.open("rb") as opened:
+        return os.pread(opened.fileno(), _MOST_READ, after)
 
 
 def _text(file: Path, after: int) -> str:

@@ -1,5 +1,6 @@
 """One contract for every site: the same trees, refs, ends and bytes, wherever a worker lives."""
 
+import hashlib
 import os
 import random
 import time
@@ -32,6 +33,7 @@ SITES = ["local", "fake", "child", "lossy", pytest.param("blind", marks=pytest.m
 CHILDREN = ["child", "lossy"]
 LIVES, KILLS = 12, 2
 SEEDS = 9 if os.environ.get("PLAIT_THOROUGH") else 1
+FLOOD_MB = 200 if os.environ.get("PLAIT_THOROUGH") else 24
 WORK = "echo three >> code; rm old; echo new > fresh; mkdir cache; echo junk > cache/x; echo said"
 """Edits, a deletion, a new file, and one that the repository's rules keep out."""
 
@@ -106,6 +108,38 @@ async def test_the_recording_here_is_the_recording_there(stage: Scene) -> None:
     assert (bool(frames), used) == (True, len(stage.recording(at.attempt)))
     assert (stage.place.layout.attempt(at.attempt) / "exit.json").is_file()
     assert await stage.to_end(at.attempt) == (out, end)
+
+
+async def test_three_floods_at_once_are_recorded_here_as_there(stage: Scene) -> None:
+    numbers = (1, 2, 3)
+    sizes: dict[int, int] = {}
+
+    async def flood(number: int) -> None:
+        at = await stage.prepared(stage.at(number))
+        at = replace(at, limits=Limits(time_seconds=60, output_mb=2 * FLOOD_MB))
+        await stage.site.launch(at, f"yes {'x' * 99} | head -c {FLOOD_MB << 20}", {})
+        sizes[number] = len((await stage.to_end(at.attempt))[0])
+        digests = {
+            hashlib.sha256(bytes_of(at.attempt)).digest()
+            for bytes_of in (stage.recording, stage.far_recording)
+        }
+        assert len(digests) == 1
+
+    async with anyio.create_task_group() as tasks:
+        for number in numbers:
+            tasks.start_soon(flood, number)
+    assert sizes == dict.fromkeys(numbers, FLOOD_MB << 20)
+
+
+async def test_what_is_recorded_crosses_in_few_calls(tmp_path: Path) -> None:
+    async with scene("child", tmp_path) as far:
+        at = await far.prepared()
+        at = replace(at, limits=Limits(time_seconds=60, output_mb=50))
+        await far.site.launch(at, f"yes | head -c {24 << 20}", {})
+        await wait_file(far.far_folder(at.attempt) / "exit.json")
+        before = far.line._last
+        out, _ = await far.to_end(at.attempt)
+        assert (len(out), far.line._last - before <= 10) == (24 << 20, True)
 
 
 @pytest.mark.parametrize("command", ["exit 0", "exit 3", "kill -9 $$"])
