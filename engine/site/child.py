@@ -267,6 +267,7 @@ class ChildSite:
         await check_carried(self._repo, terms.runtime.base or "HEAD")
         await self.line.call(Far.admit, terms)
 
+    describe = _site(LocalSite.describe)
     check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)

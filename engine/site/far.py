@@ -390,6 +390,7 @@ _ACTS: Sequence[Callable[..., Any]] = (
     *(Far.take, Far.keep, Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze),
     *(LocalHost.thaw, LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize),
     *(LocalHost.cancel, LocalHost.capacity, LocalSite.check_agents, LocalSite.report),
+    *(LocalSite.describe,),
     *(LocalSite.launch, LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end),
     *(LocalSite.forget, LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there),
     *(LocalSite.written_since, LocalSite.aside, LocalSite.drop, LocalSite.sow, LocalSite.reap),

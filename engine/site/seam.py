@@ -17,7 +17,7 @@ from engine.git.collection import CollectedChange, CollectRefused
 from engine.git.radar import Snapshot
 from engine.git.settings import Signature
 from engine.git.staging import MOST_NEW
-from engine.host.seam import AttemptExit, Host
+from engine.host.seam import AttemptExit, Capacity, Host
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement, Limits
 from engine.messages.questions import CleanItem, TrashItem
@@ -173,6 +173,20 @@ class CommandEnd:
         return f"ended with exit code {self.exit.exit_code}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SiteReport:
+    """The machine of a site, as it says itself.
+
+    Attributes:
+        rows: How each dimension can hold there at best.
+        versions: Of plait and of what it stands on, by name.
+    """
+
+    rows: tuple[Enforcement, ...]
+    capacity: Capacity
+    versions: Mapping[str, str]
+
+
 class Spaces(Protocol):
     """One kind of workspaces at a site."""
 
@@ -222,6 +236,9 @@ class Site(Protocol):
     @property
     def can_confine(self) -> bool:
         """Return whether agents here can be kept from the content of the user's files."""
+
+    async def describe(self) -> SiteReport:
+        """Return what the machine of this site enforces, has to give, and runs."""
 
     def spaces(self, terms: Terms) -> Spaces:
         """Return the workspaces of the kind that a plan names.
