@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
+    from engine.api.sites import SiteEntry, describe_sites, try_site
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
     from engine.history.seam import Axis, Figures, Hit, Query
@@ -70,6 +71,7 @@ _HOMES = {
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key look reach",
     "engine.api.replaying": "open_replay",
+    "engine.api.sites": "SiteEntry describe_sites try_site",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",
@@ -129,6 +131,7 @@ __all__ = [
     "ReviewPort",
     "Run",
     "RunSummary",
+    "SiteEntry",
     "StrandTurn",
     "ToolFiles",
     "ToolMerge",
@@ -140,6 +143,7 @@ __all__ = [
     "bundle_run",
     "check_sites",
     "describe",
+    "describe_sites",
     "engine_key",
     "event_json",
     "export_run",
@@ -168,6 +172,7 @@ __all__ = [
     "read_braid",
     "read_inside",
     "side_actions",
+    "try_site",
     "used_today",
     "view_json",
     "weigh",

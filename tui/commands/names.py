@@ -38,6 +38,8 @@ COMMANDS = {
     "export": "a run as plain files: report, events, logs, patches",
     "serve": "an engine without a console, until it is asked to leave",
     "doctor": "what this machine can enforce, and which agents are there",
+    "sites": "where workers can live: what each place enforces, and its versions",
+    "site": "try out a place where workers can live",
     "clean": "what can be removed safely, and why the rest cannot",
     "restore": "bring back what was cleaned",
     "init": "write a commented plait.yaml fitted to the repository",
