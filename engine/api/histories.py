@@ -17,9 +17,10 @@ from engine.errors import StoreError
 from engine.history.braid import Braid, braid_of
 from engine.history.feeder import find_origin, is_shared
 from engine.history.outbox import Delivered, Outbox
-from engine.history.seam import Axis, Extent, Figures, HistoryDatabase, Hit, Query
+from engine.history.seam import Extent, HistoryDatabase, Hit, Query
 from engine.history.sqlite import SqliteHistory
 from engine.ids import RunId
+from engine.messages.statistics import Axis, Figures
 from engine.plan.model import SharedHistory
 from engine.plan.runtime import shared_history_of
 from engine.site.place import Place, find_place
@@ -124,6 +125,7 @@ async def open_history(
 async def _own(place: Place, env: Mapping[str, str]) -> OpenHistory:
     home = await anyio.to_thread.run_sync(make_state_home, env)
     opened = await _opened(place, SqliteHistory(home / "history.db"))
+    await opened.up()
     await opened.push()
     return opened
 

@@ -171,11 +171,13 @@ def _pages(tally: Tally, journal: RunJournal) -> Iterator[list[JournalEntry]]:
         events = journal.events(tally.seq)
         page = list(islice(events, PAGE))
         facts = deque(journal.facts(tally.fact))
+    latest = 0.0
     while True:
         with _readable():
             following = list(islice(events, PAGE))
             early = []
-            while facts and (not following or facts[0].at <= page[-1].at):
+            latest = max([latest, *(event.at for event in page)])
+            while facts and (not following or facts[0].at <= latest):
                 early.append(facts.popleft())
             tally.take(early, page)
         yield page

@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.errors import StoreError
 from engine.history.seam import PieceRefused
-from engine.history.sql import VERSION, SqlHistory, Transaction, tables
+from engine.history.sql import HUNKS, VERSION, SqlHistory, Transaction, tables
 
 try:
     import psycopg
@@ -36,6 +36,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE attempt ADD PRIMARY KEY (id)",
         "CREATE INDEX attempt_words ON attempt USING gin (words) WITH (fastupdate = off)",
     ),
+    HUNKS,
 )
 """The statements from each version to the next; a released one is never edited."""
 

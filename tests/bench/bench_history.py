@@ -21,13 +21,13 @@ from engine.api import Engine
 from engine.history.postgres import PostgresHistory
 from engine.history.seam import (
     AttemptRecord,
-    Axis,
     HistoryDatabase,
     JournalPiece,
     Query,
     RunRecord,
 )
 from engine.history.sqlite import SqliteHistory
+from engine.messages.statistics import Axis
 from engine.store.store import JournalEntry
 from tests.support.measuring import Row
 from tests.support.postgres import Postgres, started

@@ -78,8 +78,8 @@ def test_a_team_shares_a_history(repository: Shell, server: Postgres):
     assert "shared history delayed" not in repository.plait("status").out  # nobody delivers now
     repository.env["PLAIT_DATABASE_URL"] = server.database()
     assert "`plait db up`" in repository.plait("db", "status").err
-    assert repository.plait("db", "up").out == "version 1, was 0\n"
-    assert repository.plait("db", "up").out == "version 1, as before\n"
+    assert repository.plait("db", "up").out == "version 2, was 0\n"
+    assert repository.plait("db", "up").out == "version 2, as before\n"
 
     ran(repository, "per_agent")
     assert repository.plait("history", "--team").out == ""

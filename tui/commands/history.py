@@ -8,7 +8,8 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 
-from engine.api import Axis, Figures, Hit, OpenHistory, Query, open_history
+from engine.api import Hit, OpenHistory, Query, open_history
+from engine.messages.statistics import Axis, Figures
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, count, lasting, some, tokens
@@ -119,7 +120,7 @@ async def _stats(args: argparse.Namespace) -> int:
 
 
 _HEAD = (
-    *("", "runs", "attempts", "success", "1st check", "conflicts", "left out", "review"),
+    *("", "runs", "attempts", "success", "1st check", "conflicts", "kept", "review"),
     *("landed", "cost", "tokens", "cost/landed"),
 )
 
@@ -132,7 +133,7 @@ def _row(one: Figures) -> tuple[str, ...]:
         _share(one.success, one.attempts),
         _share(one.first_passed, one.first_checks),
         count(one.conflicts),
-        count(one.left_out),
+        _share(one.kept, one.proposed),
         lasting(one.review_s),
         count(one.landed),
         cost(one.usd),
