@@ -21,7 +21,7 @@ class RunOrigin:
     """The place that runs come from.
 
     Attributes:
-        repository: Its address without a scheme and without credentials, or the folder's name.
+        repository: Its address without a scheme and without credentials, or the path of its folder.
         person: The name that git knows the user by, or else the login.
         host: The name of the machine.
     """
