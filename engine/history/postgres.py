@@ -6,6 +6,7 @@ so that a writer needs no right to change them.
 """
 
 import hashlib
+import logging
 import os
 import socket
 import threading
@@ -26,6 +27,9 @@ except ImportError as missing:
         hint="`pip install 'plait[postgres]'` installs it.",
     ) from missing
 
+# A console owns the terminal, and the engine may live in it: what psycopg warns of is told by our
+# errors.
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 CONNECT_S, ANSWER_S = 5, 30.0
 """Allow so many seconds for a connection, and for the answer to a whole transaction."""
 _LOCK = 0x706C6874

@@ -40,6 +40,7 @@ class Postgres:
         self.folder = folder
         self.data = folder / "data"
         self.before_start: Sequence[str] = ()
+        self.settings: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         words = ("-A", "trust", "-N", "-U", "owner", "-E", "UTF8", "--locale=C")
         self._run("initdb", *words, "-D", str(self.data), "--wal-segsize=1")
@@ -61,12 +62,14 @@ class Postgres:
             "shared_buffers": "16MB",
             "min_wal_size": "2MB",
             "max_wal_size": "8MB",
+            **self.settings,
         }
         argv = [*self.before_start, *_as_user(), program("postgres"), "-D", str(self.data)]
         argv += [word for key, value in words.items() for word in ("-c", f"{key}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(argv, stdout=log, stderr=log, cwd="/")
-        ready = [program("pg_isready"), "-q", "-h", str(self.folder)]
+        port = self.settings.get("port", "5432")
+        ready = [program("pg_isready"), "-q", "-h", str(self.folder), "-p", port]
         while subprocess.run(ready, check=False).returncode:
             assert self._process.poll() is None, (self.folder / "log").read_text()
 
