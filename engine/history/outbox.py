@@ -186,10 +186,17 @@ def _pages(tally: Tally, journal: RunJournal) -> Iterator[list[JournalEntry]]:
         page = following
 
 
+_ODD = (
+    *(ArithmeticError, AttributeError, LookupError, OSError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""The errors that a journal leads to in which something else stands than was written."""
+
+
 @contextmanager
 def _readable() -> Iterator[None]:
     """Say by one error that a journal cannot be read, whatever is wrong with it."""
     try:
         yield
-    except (StoreError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (StoreError, *_ODD) as error:
         raise Unreadable(str(error)) from error

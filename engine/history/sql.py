@@ -258,7 +258,8 @@ class SqlHistory:
         if words := words_of(query.words):
             asked.append(self._dialect.matches(words))
         conditions = " AND ".join(condition for condition, _ in asked)
-        return f" WHERE {conditions}" if asked else "", [value for _, value in asked]
+        values = list(_texts([value for _, value in asked]))
+        return f" WHERE {conditions}" if asked else "", values
 
     def events(self, uid: str, after: int = 0) -> list[JournalEntry]:
         """Return the events of a run behind a number, in order."""

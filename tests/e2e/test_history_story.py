@@ -67,6 +67,7 @@ def test_ones_own_history_is_searched_and_added_up_without_a_server(repository: 
     assert {line.split()[0] for line in table[1:]} == {"write", "break"}
     assert repository.plait("stats", "--until", "1d").err == "no attempt matches\n"
     assert "expected a date" in repository.plait("stats", "--since", "soon").err
+    assert "expected a number" in repository.plait("history", "-n", "0").err
 
 
 def test_a_team_shares_a_history(repository: Shell, server: Postgres):

@@ -229,6 +229,20 @@ def test_odd_text_is_kept_as_far_as_a_database_takes_it(history: HistoryDatabase
     assert hit.attempt.label == "�"
 
 
+def test_odd_text_that_is_looked_for_is_not_found_and_no_error(history: HistoryDatabase):
+    history.push(piece(1, 1, TRY))
+    odd = "Ada\0\udcff'; DROP TABLE attempt; --"
+    for query in (
+        Query(words=odd),
+        Query(person=odd),
+        Query(repository=odd),
+        Query(of=Axis.PERSON, name=odd),
+    ):
+        assert history.search(query) == []
+        assert history.figures(Axis.AGENT, query) == []
+    assert len(history.search(Query())) == 1
+
+
 def test_what_is_pruned_does_not_come_back(history: HistoryDatabase):
     history.push(piece(1, 5, TRY))
     history.push(piece(1, 5, TRY, run=replace(RUN, uid="u2", began=500.0)))
@@ -344,6 +358,37 @@ def test_no_address_is_told(url: str):
     with pytest.raises(StoreError) as told:
         PostgresHistory(url).up()
     assert "hush" not in f"{told.value} {told.value.hint}"
+
+
+def test_an_address_that_is_partly_in_the_environment_names_what_it_leads_to(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    names = set()
+    for host in ("one", "two"):
+        monkeypatch.setenv("PGHOST", host)
+        names |= {
+            PostgresHistory(url).name for url in ("postgresql:///x", f"postgresql://{host}/x")
+        }
+    assert len(names) == 2
+
+
+def test_the_environment_does_not_say_how_text_is_sent(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with closing(PostgresHistory(server.database())) as history:
+        history.up()
+        history.push(piece(1, 1, replace(TRY, prompt="→ 日本")))
+        assert history.search(Query(words="日本"))[0].attempt.prompt == "→ 日本"
+
+
+def test_a_database_that_cannot_keep_all_text_is_refused_at_once(server: Postgres):
+    server.execute("CREATE DATABASE narrow ENCODING 'LATIN1' TEMPLATE template0")
+    with (
+        closing(PostgresHistory(server.url("narrow"))) as history,
+        pytest.raises(StoreError, match="keeps text as LATIN1"),
+    ):
+        history.up()
 
 
 def test_a_name_for_files_holds_no_password():

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     whose.add_argument("--team", action="store_true", help="of all, from the shared history")
     if parser.get_default("command") == "history":
         parser.add_argument("words", nargs="*", metavar="WORD", help="each begins a word of it")
-        parser.add_argument("-n", dest="most", type=int, default=50, help="how many (50)")
+        parser.add_argument("-n", dest="most", type=_some_of, default=50, help="how many (50)")
     else:
         axes = [str(axis) for axis in Axis]
         parser.add_argument("--by", choices=axes, default="agent", help="count by that (agent)")
@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("since", "until"):
         parser.add_argument(f"--{name}", type=moment, help="2026-01-31, or ago: 12h, 30d, 8w")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _some_of(text: str) -> int:
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError("expected a number from 1 on")
 
 
 def moment(text: str) -> float:

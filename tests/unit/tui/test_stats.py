@@ -118,6 +118,12 @@ def test_a_bar_is_as_high_as_its_share_and_the_smallest_is_seen():
     assert {row[6] for row in bars} == {" "}  # a week in which nothing was done
 
 
+def test_what_is_no_week_is_not_drawn():
+    odd = [replace(BARE, name=name) for name in ("", "2026-W99", "x", "0000-W01", "2026-W1")]
+    assert plots(odd, NOW, 80, 20) == []
+    assert plots([*odd, replace(BARE, name=THIS_WEEK)], NOW, 80, 20)
+
+
 async def shown_stats(console: Console) -> Console:
     await console.do("go_stats")
     return await console.shows("week by week")

@@ -1,6 +1,8 @@
 """Draw weeks as bars: one plot for each figure, as many as there is room for."""
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ _GAP = 3
 _WIDEST_BAR = 6
 _TALLEST = 8
 _WEEK = timedelta(weeks=1)
+_WEEK_NAME = re.compile(r"(\d{4})-W(\d\d)")
 
 
 class Plot(NamedTuple):
@@ -62,6 +65,14 @@ def week_of(at: float) -> str:
     return f"{year}-W{week:02}"
 
 
+def _is_week(name: str) -> bool:
+    """Say if a name is that of a week: who writes to a team's history may write what they like."""
+    if found := _WEEK_NAME.fullmatch(name):
+        with suppress(ValueError):
+            return bool(datetime.fromisocalendar(int(found[1]), int(found[2]), 1))
+    return False
+
+
 def weeks_until(first: str, now: float) -> list[str]:
     """Return all weeks from one on until now, also those in which nothing was done."""
     year, _, week = first.partition("-W")
@@ -79,10 +90,10 @@ def plots(
     across = max((cells + _GAP) // (_LEAST_CELLS + _GAP), 1)
     wide = (cells - _GAP * (across - 1)) // across
     down = max(min(-(-len(PLOTS) // across), height // 4), 0)
-    if not figures or not down:
+    by_week = {one.name: one for one in figures if _is_week(one.name)}
+    if not by_week or not down:
         return []
     tall = min(height // down - 3, _TALLEST)
-    by_week = {one.name: one for one in figures}
     weeks = weeks_until(min(by_week), now)[-wide:]
     told = [(week, by_week.get(week)) for week in weeks]
     rows: list[Row] = []
