@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.api.sites import SiteEntry, describe_sites, try_site
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
-    from engine.history.seam import Axis, Figures, Hit, Query
+    from engine.history.seam import Hit, Query
     from engine.messages.merging import (
         CandidateHunkView,
         CandidateRow,
@@ -64,7 +64,7 @@ _HOMES = {
     "engine.api.exporting": "bundle_run export_run",
     "engine.api.histories": "OpenHistory open_history read_braid",
     "engine.history.braid": "Braid StrandTurn TurnKind",
-    "engine.history.seam": "Axis Figures Hit Query",
+    "engine.history.seam": "Hit Query",
     "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
@@ -94,7 +94,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
-    "Axis",
     "BlamedLines",
     "Braid",
     "BranchMerge",
@@ -106,7 +105,6 @@ __all__ = [
     "ConflictView",
     "Engine",
     "EnginePort",
-    "Figures",
     "Hit",
     "HunkView",
     "LandingEnd",

@@ -36,7 +36,7 @@ _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
 _CHORD_HELP_S = 0.3
 _TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
-_FOLLOWS = frozenset({"fleet", "plan", "runs"})
+_FOLLOWS = frozenset({"fleet", "plan", "runs", "stats"})
 """The screens of a run as a whole: a later run may take the place of one that has ended there."""
 
 
