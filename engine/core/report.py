@@ -40,6 +40,7 @@ def report(state: RunState) -> RunReport:
 def worker_result(state: RunState, w: Worker) -> WorkerResult:
     """Return one worker's result as it stands."""
     usages, ended = usages_of(w), w.attempt.ended
+    agent = state.agent_of(w.id)
     return WorkerResult(
         worker=str(w.id),
         phase=w.phase,
@@ -47,6 +48,8 @@ def worker_result(state: RunState, w: Worker) -> WorkerResult:
         outcome=w.outcome,
         attempts=w.attempt.number,
         label=state.label_of(w.id),
+        agent=agent.name if agent else "",
+        model=(agent and agent.model) or "",
         branch=w.begun.branch,
         commit=w.change.head if w.change else None,
         workspace=w.begun.workspace,

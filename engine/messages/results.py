@@ -104,6 +104,8 @@ class WorkerResult:
     outcome: Outcome
     attempts: int
     label: str = ""
+    agent: str = ""
+    model: str = ""
     branch: str | None = None
     commit: str | None = None
     workspace: str | None = None
