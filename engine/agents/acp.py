@@ -501,7 +501,10 @@ class AcpAdapter:
             return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
         table = shipped_table(self.table) if self.table else None
         traces = LoginTraces(**table.login.model_dump()) if table else self.login
-        search = ProgramSearch(program=self.argv[0], driven=driven, traces=traces)
+        settings = self.settings or (table and (lambda request: TableHome(table, request).copy))
+        search = ProgramSearch(
+            program=self.argv[0], driven=driven, traces=traces, settings=settings or None
+        )
         return await find_agent(self, search, environment)
 
     def _argv(self, request: LaunchRequest) -> tuple[str, ...]:

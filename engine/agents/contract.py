@@ -133,10 +133,15 @@ class LaunchRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedSettings:
-    """The list of the user's own settings: those that go along, those that stay behind and why."""
+    """The list of the user's own settings: those that go along, those that stay behind and why.
+
+    Attributes:
+        model: The model that they name; empty where they leave it to the client.
+    """
 
     taken: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    model: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -203,6 +208,7 @@ class FoundAgent:
         login: By what it is logged in, in words; None when nothing was found.
         driven: How the adapter talks to it, in a few words.
         settings: What of the user's own settings its workers get by default.
+        models: Those that its program lists; empty where nobody asked, or it lists none.
     """
 
     name: str
@@ -213,6 +219,7 @@ class FoundAgent:
     capabilities: Capabilities = field(default_factory=Capabilities)
     install_hint: str = ""
     settings: CopiedSettings = field(default_factory=CopiedSettings)
+    models: tuple[str, ...] = ()
 
 
 class StreamParser(Protocol):

@@ -292,7 +292,7 @@ class Reading(ABC):
     def _error(self, ending: Ending) -> str:
         if ending.not_started is not None:
             why = ending.not_started
-            return f"the agent could not be started: {why}; `plait doctor` says which are here"
+            return f"the agent could not be started: {why}; `plait agents` says which are here"
         if ending.cause is not None:
             return f"the agent was stopped: {ending.cause}"
         if self.closing is not None and self.closing.error:

@@ -5,11 +5,13 @@ import functools
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
 from engine.agents.contract import AgentAdapter, FoundAgent, LaunchRequest, Steering
+from engine.agents.finding import models_of
 from engine.agents.options import is_set
 from engine.errors import AgentError, AgentNotFound
 from engine.plan.model import AgentChoice
@@ -77,13 +79,17 @@ def check_startable(request: LaunchRequest) -> None:
         raise AgentError(f"the agent {name!r} is not logged in", hint=launch.wants_login)
 
 
-async def find_agents(environment: Mapping[str, str]) -> tuple[FoundAgent, ...]:
+async def find_agents(
+    environment: Mapping[str, str], *, with_models: bool = False
+) -> tuple[FoundAgent, ...]:
     """Find out what is installed of every agent on this machine, in the order of the registry."""
     known = await anyio.to_thread.run_sync(adapters)
     found: dict[str, FoundAgent] = {}
 
     async def look(adapter: AgentAdapter) -> None:
-        found[adapter.name] = await adapter.find(environment)
+        agent = await adapter.find(environment)
+        models = await models_of(agent, environment) if with_models else ()
+        found[adapter.name] = replace(agent, models=models)
 
     async with anyio.create_task_group() as group:
         for adapter in known.values():

@@ -65,10 +65,16 @@ class TableHome:
             copy.instructions(*user.instructions, more=words)
         copy.folders(*user.folders)
         self._read_variables()
+        given = {**self._request.environment, **self.env}
+        models = (name for name in self._table.variables if name.endswith("_MODEL"))
+        copy.model = next((given[name] for name in models if given.get(name)), "")
         name = next((one for one in user.settings if copy.text(one) is not None), "")
         if name:
             path = f"{user.folder}/{user.settings[0]}"
-            kept = self._settings(copy.json(name), copy.shown(name))
+            found = copy.json(name)
+            said = text_of(at(found, "model", "name")) or text_of(found.get("model"))
+            copy.model = copy.model or said
+            kept = self._settings(found, copy.shown(name))
             own[path] = json.dumps(_merged(kept, json.loads(own.get(path, "{}"))))
 
     def _read_variables(self) -> None:

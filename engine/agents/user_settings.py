@@ -43,6 +43,7 @@ class SettingsCopy:
 
     Attributes:
         taken: What goes along, in words.
+        model: The model that the settings name.
         reads: Folders that must be readable where the client runs, for its MCP servers.
     """
 
@@ -63,6 +64,7 @@ class SettingsCopy:
         self._files: dict[str, LaunchFile] = {}
         self._size = 0
         self.taken: list[str] = []
+        self.model = ""
         self._left_out: list[str] = []
 
     @property
@@ -83,7 +85,9 @@ class SettingsCopy:
     @property
     def listed(self) -> CopiedSettings:
         """Return the list of what goes along and what stays behind."""
-        return CopiedSettings(taken=tuple(self.taken), left_out=tuple(self._left_out))
+        return CopiedSettings(
+            taken=tuple(self.taken), left_out=tuple(self._left_out), model=self.model
+        )
 
     def leave(self, what: str, why: str) -> None:
         """List something that stays behind."""
