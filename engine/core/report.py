@@ -2,10 +2,11 @@
 
 from engine.core.outcome import (
     chosen_of,
+    ending,
     is_choice_due,
     is_despite_check,
     run_outcome,
-    step_outcome,
+    told_outcome,
     verdict,
 )
 from engine.core.state import RunState, Worker, usages_of
@@ -19,7 +20,7 @@ def report(state: RunState) -> RunReport:
     steps = {
         step.name: StepResult(
             name=step.name,
-            outcome=step_outcome(state, step),
+            outcome=told_outcome(state, step),
             worker_results=tuple(
                 worker_result(state, worker) for worker in state.workers_of(step.name)
             ),
@@ -60,6 +61,7 @@ def worker_result(state: RunState, w: Worker) -> WorkerResult:
         check=w.review.check,
         verdict=verdict(w),
         output=ended.text if ended else "",
+        ending=ending(w),
         duration_s=round(w.history.worked_s, 3),
         error=w.error,
         is_despite_check=w.phase is Phase.LANDED and is_despite_check(state, w),

@@ -12,13 +12,22 @@ from engine.phases import Phase, StopCause
 
 
 class Outcome(StrEnum):
-    """The result of a worker's work, landed or not."""
+    """The result of a worker's work, landed or not.
+
+    UNCHANGED: its agent ended well where a change was to be made, and there is none.
+    """
 
     SUCCESS = "success"
+    UNCHANGED = "unchanged"
     FAILED = "failed"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
     PENDING = "pending"
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether nothing failed, with a change or without."""
+        return self in {Outcome.SUCCESS, Outcome.UNCHANGED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +105,7 @@ class WorkerResult:
 
     `is_despite_check` where a human had it landed whatever the check says of the merged tree.
     `usage` is that of all attempts together, `attempt_usages` that of each, oldest first.
+    `ending` says how it ended without a change; empty where there is one, or none was to be made.
     """
 
     worker: str
@@ -116,6 +126,7 @@ class WorkerResult:
     check: CheckResult | None = None
     verdict: Verdict | None = None
     output: str = ""
+    ending: str = ""
     duration_s: float = 0.0
     error: str | None = None
     is_despite_check: bool = False
@@ -246,6 +257,7 @@ class WorkerView:
     Attributes:
         hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
             or no; empty where that is not known.
+        ending: How it ended without a change; empty where there is one, or none was to be made.
         attempts_allowed: How many attempts there may be in all, with those before a human's retry.
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
@@ -262,6 +274,7 @@ class WorkerView:
     attempts_allowed: int = 1
     cause: StopCause | None = None
     outcome: Outcome = Outcome.PENDING
+    ending: str = ""
     phase_since: float = 0.0
     attempt_since: float | None = None
     worked_s: float = 0.0

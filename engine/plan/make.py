@@ -176,6 +176,7 @@ def _step(spec: StepSpec, making: _Making) -> PlannedStep:
         files=spec.files,
         artifacts=spec.artifacts,
         check=check,
+        wants_change=spec.run is None and merge.lands,
     )
 
 

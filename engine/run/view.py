@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome, verdict
+from engine.core.outcome import (
+    chosen_of,
+    ending,
+    is_choice_due,
+    run_outcome,
+    told_outcome,
+    verdict,
+)
 from engine.core.state import RunState, Worker, usages_of
 from engine.ids import RunId, WorkerId
 from engine.limits import summed
@@ -127,7 +134,7 @@ def _step_view(state: RunState, step: PlannedStep, workers: tuple[WorkerView, ..
     return StepView(
         name=step.name,
         dependencies=step.dependencies,
-        outcome=step_outcome(state, step),
+        outcome=told_outcome(state, step),
         workers=workers,
         is_choice_due=is_choice_due(state, step),
         chosen=str(chosen) if chosen is not None else None,
@@ -169,6 +176,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         attempts_allowed=_attempts_allowed(state, w),
         cause=w.cause,
         outcome=w.outcome,
+        ending=ending(w),
         phase_since=w.phase_since,
         attempt_since=w.begun.at,
         worked_s=w.history.worked_s,

@@ -98,14 +98,18 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(str(worker.cause))
     if Badge.PAUSED in worker.badges:
         parts.append("paused")
+    return "  ".join([*parts, *_standing(worker), *_costs(worker)])
+
+
+def _standing(worker: WorkerView) -> list[str]:
+    """Return what it asks, why it failed, how it ended without a change, or its change."""
     if worker.questions:
-        parts.append(f"asks: {first_line(worker.questions[0].text)}")
-    elif worker.error:
-        parts.append(first_line(worker.error))
-    elif worker.change and worker.change.head:
-        parts.append(_change(worker.change, worker.verdict))
-    parts += _costs(worker)
-    return "  ".join(parts)
+        return [f"asks: {first_line(worker.questions[0].text)}"]
+    if worker.error or worker.ending:
+        return [first_line(worker.error or worker.ending)]
+    if worker.change and worker.change.head:
+        return [_change(worker.change, worker.verdict)]
+    return []
 
 
 def _change(change: Change, verdict: Verdict | None) -> str:

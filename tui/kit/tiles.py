@@ -67,7 +67,7 @@ def _phase_row(worker: WorkerView, cells: int) -> Row:
     elif worker.phase is Phase.STOPPING:
         doing = "asked to stop"
     else:
-        doing = cut_command(worker.tool or "", room)
+        doing = cut_command(worker.ending or worker.tool or "", room)
     return (word, Span("  "), Span(doing, TEXT))
 
 

@@ -159,7 +159,7 @@ _PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
     Phase.CANCELLED: _settled_text,
     Phase.DISCARDED: _settled_text,
     Phase.SKIPPED: _settled_text,
-    Phase.FINISHED: lambda _, __: "nothing to merge",
+    Phase.FINISHED: lambda worker, _: worker.ending or "nothing to merge",
     Phase.LANDED: lambda worker, _: "".join(span.text for span in change_text(worker)),
 }
 

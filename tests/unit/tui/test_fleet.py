@@ -22,9 +22,11 @@ from tui.kit.bars import Hint, footer
 from tui.kit.cards import card, question_fits
 from tui.kit.chrome import beads_of, run_line, top_bar
 from tui.kit.rail import CELLS, rail
+from tui.kit.tiles import tile
 from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
 from tui.words import standing
+from tui.words.said import now_text
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
@@ -270,6 +272,22 @@ def test_every_phase_has_a_sentence_a_tile_a_row_and_a_card(phase: Phase):
     for cells in (45, 80, 120):
         page = lay_out(_scene(view), (cells, 40), here.worker)
         assert page.place(here.worker) or cells == 45
+
+
+def test_an_end_without_a_change_is_said_on_tile_row_and_message_line():
+    ending = "says it could not do it"
+    run = changed(
+        csvlite(),
+        "implement/worker_1",
+        phase=Phase.FINISHED,
+        outcome=Outcome.UNCHANGED,
+        ending=ending,
+    )
+    here = run.runs[0].worker("implement/worker_1")
+    step = step_of(run.runs[0], here)
+    assert ending in text_of(tile(here, step, _scene(run), (60, 12), is_focused=False))
+    assert now_text(here, step, NOW, 60) == ending
+    assert f"{ending}." in text_of([sentence_of(here, step, NOW)])
 
 
 def test_beads_are_one_per_worker_and_one_bar_beyond_twelve():
