@@ -221,6 +221,8 @@ class Logbook:
     def _(self, event: a.Retrying, at: float) -> None:
         answer = ANSWERS.get(event.status, "")
         told = f"its model answered {event.status}{f' ({answer})' if answer else ''}; "
+        if event.status and not event.status.isdigit():
+            told = f"its model could not be asked ({event.status}); "
         wait = f" in {event.delay_s:.0f} s" if event.delay_s else ""
         text = f"{told if event.status else ''}it asks again{wait} (try {event.attempt})"
         self.write(LogKind.NOTE, text, at)
