@@ -6,7 +6,7 @@ A parser of one agent adds only what a record of that agent means.
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from engine.agents.agent_events import (
@@ -219,7 +219,8 @@ class Reading(ABC):
     ) -> UsageSeen:
         """Totals so far; what is not told keeps its last value."""
         known = self.usage
-        self.usage = UsageSeen(
+        self.usage = replace(
+            known,
             input_tokens=_or(_less(input_tokens, self._before.input_tokens), known.input_tokens),
             output_tokens=_or(
                 _less(output_tokens, self._before.output_tokens), known.output_tokens

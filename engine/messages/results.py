@@ -259,6 +259,11 @@ class WorkerView:
             or no; empty where that is not known.
         ending: How it ended without a change; empty where there is one, or none was to be made.
         attempts_allowed: How many attempts there may be in all, with those before a human's retry.
+        model: The model that it says it works with; until then, the one it was asked to.
+        tool_since: When the tool that runs now began.
+        context: How many tokens its newest request held, of a `context_window` of so many; None
+            where its agent tells neither.
+        turns: How many answers its model gave in this attempt.
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
@@ -270,6 +275,7 @@ class WorkerView:
     phase: Phase
     label: str = ""
     agent: str = ""
+    model: str = ""
     attempt: int = 0
     attempts_allowed: int = 1
     cause: StopCause | None = None
@@ -285,6 +291,10 @@ class WorkerView:
     questions: tuple[Question, ...] = ()
     hears: str = ""
     tool: str | None = None
+    tool_since: float | None = None
+    context: int | None = None
+    context_window: int | None = None
+    turns: int | None = None
     progress: float | None = None
     last_lines: tuple[str, ...] = ()
     prompt: str = ""

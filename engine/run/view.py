@@ -76,7 +76,8 @@ def _log_signs(logbook: Logbook | None) -> object:
     """Return everything of a log that a worker's view is made of."""
     return logbook and (
         *(logbook.attempt, logbook.newest, logbook.last_output_at, logbook.usage),
-        *(logbook.hears, logbook.is_ended, logbook.tool, logbook.progress),
+        *(logbook.hears, logbook.is_ended, logbook.tool, logbook.tool_since, logbook.progress),
+        *(logbook.model, logbook.context, logbook.window, logbook.turns),
     )
 
 
@@ -172,6 +173,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         phase=w.phase,
         label=state.label_of(w.id),
         agent=agent.name if agent else "",
+        model=(logbook and logbook.model) or (agent and agent.model) or "",
         attempt=w.attempt.number,
         attempts_allowed=_attempts_allowed(state, w),
         cause=w.cause,
@@ -187,6 +189,10 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         questions=w.attempt.questions,
         hears=logbook.hears if logbook and not logbook.is_ended else "",
         tool=logbook.tool if logbook else None,
+        tool_since=logbook.tool_since if logbook else None,
+        context=logbook.context if logbook else None,
+        context_window=logbook.window if logbook else None,
+        turns=logbook.turns if logbook else None,
         progress=logbook.progress if logbook else None,
         last_lines=logbook.tail() if logbook else (),
         prompt=w.begun.prompt or planned.prompt,

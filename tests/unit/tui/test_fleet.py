@@ -274,6 +274,25 @@ def test_every_phase_has_a_sentence_a_tile_a_row_and_a_card(phase: Phase):
         assert page.place(here.worker) or cells == 45
 
 
+def test_a_tile_says_the_age_of_its_tool_its_model_its_context_and_its_turns():
+    run = changed(
+        csvlite(),
+        "implement/worker_1",
+        tool_since=NOW - 75,
+        model="opus",
+        context=45_000,
+        context_window=200_000,
+        turns=7,
+    )
+    here = run.runs[0].worker("implement/worker_1")
+    step = step_of(run.runs[0], here)
+    said = text_of(tile(here, step, _scene(run), (90, 12), is_focused=False))
+    assert "1:15 edit src/csvlite/reader.py:88" in said
+    assert "opus" in said
+    assert "context 45.0k of 200.0k, 7 turns" in said
+    assert now_text(here, step, NOW, 60).startswith("1:15 edit src/csvlite")
+
+
 def test_an_end_without_a_change_is_said_on_tile_row_and_message_line():
     ending = "says it could not do it"
     run = changed(
