@@ -131,6 +131,10 @@ class LaunchRequest:
         return self.session_workspace not in {"", self.workspace}
 
 
+SETTINGS_HEADS = ("your settings", "left out of your settings")
+"""The words before what goes along of the user's settings, and before what stays behind."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CopiedSettings:
     """The list of the user's own settings: those that go along, those that stay behind and why.
@@ -146,7 +150,7 @@ class CopiedSettings:
     @property
     def lines(self) -> tuple[str, ...]:
         """Return both as lines to be read; none where the user has no settings."""
-        told = (("your settings", self.taken), ("left out of your settings", self.left_out))
+        told = zip(SETTINGS_HEADS, (self.taken, self.left_out), strict=True)
         return tuple(f"{head}: {'; '.join(found)}" for head, found in told if found)
 
 

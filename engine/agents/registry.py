@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -14,7 +15,7 @@ from engine.agents.contract import AgentAdapter, FoundAgent, LaunchRequest, Stee
 from engine.agents.finding import models_of
 from engine.agents.options import is_set
 from engine.errors import AgentError, AgentNotFound
-from engine.plan.model import AgentChoice
+from engine.plan.model import AgentChoice, PermissionMode, Permissions, Runtime
 
 TABLES = ("gemini", "opencode", "copilot", "qwen", "pi", "cline")
 
@@ -56,6 +57,24 @@ def heard(choice: AgentChoice) -> Steering:
     if known is None or (choice.adapter == "command" and not is_set(choice, "events")):
         return Steering.NO
     return known.capabilities.steer
+
+
+def bare_request(
+    choice: AgentChoice, runtime: Runtime, environment: Mapping[str, str], **more: Any
+) -> LaunchRequest:
+    """Return a request by which an agent is launched as far as that goes without a workspace."""
+    return LaunchRequest(
+        choice=choice,
+        prompt="",
+        workspace="/",
+        home="/",
+        permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
+        environment=environment,
+        user_home=environment.get("HOME", ""),
+        passed=runtime.holes.env,
+        opened=runtime.holes.paths,
+        **more,
+    )
 
 
 def check_startable(request: LaunchRequest) -> None:

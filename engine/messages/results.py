@@ -264,6 +264,7 @@ class WorkerView:
         context: How many tokens its newest request held, of a `context_window` of so many; None
             where its agent tells neither.
         turns: How many answers its model gave in this attempt.
+        settings: Which settings of the user's own its agent got, and which stayed behind, as lines.
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
@@ -295,6 +296,7 @@ class WorkerView:
     context: int | None = None
     context_window: int | None = None
     turns: int | None = None
+    settings: tuple[str, ...] = ()
     progress: float | None = None
     last_lines: tuple[str, ...] = ()
     prompt: str = ""

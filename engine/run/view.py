@@ -78,6 +78,7 @@ def _log_signs(logbook: Logbook | None) -> object:
         *(logbook.attempt, logbook.newest, logbook.last_output_at, logbook.usage),
         *(logbook.hears, logbook.is_ended, logbook.tool, logbook.tool_since, logbook.progress),
         *(logbook.model, logbook.context, logbook.window, logbook.turns),
+        logbook.settings,
     )
 
 
@@ -193,6 +194,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         context=logbook.context if logbook else None,
         context_window=logbook.window if logbook else None,
         turns=logbook.turns if logbook else None,
+        settings=logbook.settings if logbook else (),
         progress=logbook.progress if logbook else None,
         last_lines=logbook.tail() if logbook else (),
         prompt=w.begun.prompt or planned.prompt,

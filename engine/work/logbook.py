@@ -11,10 +11,12 @@ from functools import singledispatchmethod
 from typing import NamedTuple
 
 from engine.agents import agent_events as a
+from engine.agents.contract import SETTINGS_HEADS
 from engine.limits import Usage
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPiece
 
 TAIL_LINES = 12
+_SETTINGS = tuple(f"{head}: " for head in SETTINGS_HEADS)
 _FOCUS_S = 2.0
 _SHOWN = 60
 ANSWERS = {
@@ -49,6 +51,7 @@ class Logbook:
         model: The model that the agent says it works with.
         context: How many tokens its newest request held, of a `window` of so many.
         turns: How many answers its model gave.
+        settings: Which settings of the user's the agent got, and which stayed behind, as lines.
         is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
         last_progress: When it last told of something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
@@ -64,6 +67,7 @@ class Logbook:
     context: int | None = None
     window: int | None = None
     turns: int | None = None
+    settings: tuple[str, ...] = ()
     progress: float | None = None
     usage: Usage = field(default_factory=Usage)
     last_output_at: float | None = None
@@ -117,6 +121,7 @@ class Logbook:
         if is_once and text in self._recalled:
             return
         self.write(kind, text, at)
+        self._hear_settings(text)
         if self.on_remark is not None:
             self.on_remark(Remark(at, kind, text))
 
@@ -124,6 +129,12 @@ class Logbook:
         """Take in the remarks of an earlier engine: each has its place before the next line."""
         self._earlier.extend(remarks)
         self._recalled.update(said.text for said in self._earlier)
+        for said in self._earlier:
+            self._hear_settings(said.text)
+
+    def _hear_settings(self, text: str) -> None:
+        if text.startswith(_SETTINGS) and text not in self.settings:
+            self.settings = (*self.settings, text)
 
     def write_raw(self, text: str, at: float, *, monotonic: float) -> None:
         """Add many lines of plain output at once; none of them is looked at."""

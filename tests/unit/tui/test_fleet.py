@@ -25,6 +25,7 @@ from tui.kit.rail import CELLS, rail
 from tui.kit.tiles import tile
 from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
+from tui.screens.worker.page import limits_tab
 from tui.words import standing
 from tui.words.said import now_text
 from tui.words.scene import Banner, Scene
@@ -291,6 +292,14 @@ def test_a_tile_says_the_age_of_its_tool_its_model_its_context_and_its_turns():
     assert "opus" in said
     assert "context 45.0k of 200.0k, 7 turns" in said
     assert now_text(here, step, NOW, 60).startswith("1:15 edit src/csvlite")
+
+
+def test_the_limits_tab_lists_the_settings_that_reach_the_agent():
+    lines = ("your settings: skills: brew; MCP server one", "left out of your settings: hooks: no")
+    run = changed(csvlite(), "implement/worker_1", settings=lines).runs[0]
+    said = text_of(limits_tab(run.worker("implement/worker_1"), 80)).splitlines()
+    for line in (" YOUR SETTINGS", " skills: brew", " MCP server one", " hooks: no"):
+        assert line in said
 
 
 def test_an_end_without_a_change_is_said_on_tile_row_and_message_line():

@@ -1,7 +1,8 @@
 """The log of an attempt knows what its agent is at: its tool, its model, its context, its turns."""
 
 from engine.agents.agent_events import Started, ToolCalled, ToolEnded, UsageSeen
-from engine.work.logbook import Logbook
+from engine.messages.logs import LogKind
+from engine.work.logbook import Logbook, Remark
 
 
 def test_of_several_tools_the_one_that_began_last_runs_now() -> None:
@@ -35,3 +36,12 @@ def test_an_attempt_that_is_over_runs_no_tool() -> None:
     book.note(ToolCalled("1", "Bash", "make"), 10.0)
     book.end("", 20.0)
     assert book.tool is None
+
+
+def test_settings_that_went_along_are_known_and_known_again_to_the_next_engine() -> None:
+    lines = ("your settings: MCP server one", "left out of your settings: hooks: they run code")
+    book, again = Logbook(1), Logbook(1)
+    for line in (*lines, "the base has moved"):
+        book.remark(LogKind.NOTE, line, 1.0)
+    again.recall(Remark(1.0, LogKind.NOTE, line) for line in (*lines, "the base has moved"))
+    assert book.settings == again.settings == lines
