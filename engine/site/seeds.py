@@ -54,8 +54,11 @@ _NEVER = b"__pycache__"
 _GIT = b".git"
 _LONGEST_TICK_S = 2.0
 
-_Stat = list[int]
-"""What changes when an entry does; its ctime cannot be set back."""
+_Stat = str
+"""What changes when an entry does, its mode first; its ctime cannot be set back.
+
+A text, since there are many thousands: the garbage collector does not look at texts.
+"""
 
 
 class _Label(TypedDict):
@@ -89,7 +92,7 @@ class Planted:
 
     key: str | None = None
     tops: tuple[str, ...] = ()
-    files: Mapping[str, _Stat] = field(default_factory=dict)
+    entries: Mapping[str, _Stat] = field(default_factory=dict)
 
 
 class Seeds:
@@ -190,19 +193,20 @@ class Seeds:
         old = [top for top in standing if is_same]
         tops = [top for top in label["tops"] if top in old or _is_free(tree, top)]
         there = dict(_stats(tree, old))
-        differs = {path for path, found in there.items() if before.files.get(path) != found}
-        over = {path for path in differs if _are_files(before.files.get(path), there[path])}
+        changed = {path for path, _ in there.items() ^ before.entries.items()}
+        differs = changed & there.keys()
+        over = {path for path in differs if _are_files(before.entries.get(path), there[path])}
         _remove(tree, differs - over)
-        gone = {path for path, found in before.files.items() if there.get(path) != found}
+        gone = changed & before.entries.keys()
         gone = {path for path in gone if any(is_beneath(path, top) for top in old)}
-        whole = {top for top in old if top in gone or _is_mostly(gone, before.files, top)}
+        whole = {top for top in old if top in gone or _is_mostly(gone, before.entries, top)}
         wanted = _outermost((gone | whole | set(tops)) - (set(old) - whole))
         if not wanted:
             return before if tuple(tops) == before.tops else replace(before, tops=tuple(tops))
         self._copy(key, label, tree, wanted, is_over=True)
-        files = dict(_stats(tree, tops))
-        _wait_tick(tree.parent, max((found[-1] for found in files.values()), default=0))
-        return Planted(key=key, tops=tuple(tops), files=files)
+        entries = dict(_stats(tree, tops))
+        _wait_tick(tree.parent, max(map(_changed_ns, entries.values()), default=0))
+        return Planted(key=key, tops=tuple(tops), entries=entries)
 
     def _label(self, key: str) -> _Label | None:
         seed = self._root / key
@@ -356,20 +360,29 @@ def _stats(tree: Path, tops: Iterable[str]) -> Iterator[tuple[str, _Stat]]:
 
 def _stat_of(found: os.stat_result) -> _Stat:
     if stat.S_ISDIR(found.st_mode):
-        return [found.st_mode, 0]
-    return [found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+        return str(found.st_mode)
+    when = f"{found.st_mtime_ns} {found.st_ctime_ns}"
+    return f"{found.st_mode} {found.st_ino} {found.st_size} {when}"
 
 
-def _is_mostly(gone: set[str], files: Mapping[str, _Stat], top: str) -> bool:
+def _is_mostly(gone: set[str], entries: Mapping[str, _Stat], top: str) -> bool:
     """Return whether so much differs that copying a whole top beats naming each file."""
     return sum(is_beneath(path, top) for path in gone) * 2 > sum(
-        is_beneath(path, top) for path in files
+        is_beneath(path, top) for path in entries
     )
 
 
 def _are_files(before: _Stat | None, now: _Stat) -> bool:
     """Return whether a plain file has taken the place of a plain file: it can be written over."""
-    return before is not None and stat.S_ISREG(before[0]) and stat.S_ISREG(now[0])
+    return before is not None and stat.S_ISREG(_mode(before)) and stat.S_ISREG(_mode(now))
+
+
+def _mode(found: _Stat) -> int:
+    return int(found.split(" ", 1)[0])
+
+
+def _changed_ns(found: _Stat) -> int:
+    return int(found.rsplit(" ", 1)[1]) if " " in found else 0
 
 
 def _wait_tick(folder: Path, newest_ns: int) -> None:
@@ -386,7 +399,7 @@ def read_planted(note: Path) -> Planted:
     """Read what was given to a check tree the last time."""
     try:
         known = json.loads(note.read_bytes())
-        return Planted(key=known["key"], tops=tuple(known["tops"]), files=known["files"])
+        return Planted(key=known["key"], tops=tuple(known["tops"]), entries=known["entries"])
     except (OSError, ValueError, KeyError):
         return Planted()
 

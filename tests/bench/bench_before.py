@@ -28,12 +28,12 @@ Given = Mapping[str, str | None]
 LAND, ATTEMPT = 1.3, 1.1
 MAKE = (
     "mkdir -p node_modules; i=0;"
-    " while [ $i -lt 4000 ]; do echo $i > node_modules/f$i; i=$((i+1)); done"
+    " while [ $i -lt %d ]; do echo $i > node_modules/f$i; i=$((i+1)); done"
 )
 SETUPS = {
     "no setup": None,
-    "setup finds its files": f"[ -d node_modules ] || {{ {MAKE}; }}",
-    "setup writes 4,000 files again": MAKE,
+    "setup finds its 4,000 files": f"[ -d node_modules ] || {{ {MAKE % 4_000}; }}",
+    "setup writes 1,000 files again": MAKE % 1_000,
 }
 
 

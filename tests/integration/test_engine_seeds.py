@@ -167,7 +167,7 @@ def test_a_tree_is_restored_whatever_ran_in_it(seeds: Seeds, tmp_path: Path, dee
         assert other.read_text() == "dap", "a file with a second name is never written over"
     assert (tree / "src/node_modules/run").read_text() == f"#!{tree}/node_modules/bin\n"
     assert sorted(os.listdir(tree / "node_modules")) == ["left-pad", "link"]  # noqa: PTH208
-    assert again.files.keys() == planted.files.keys()
+    assert again.entries.keys() == planted.entries.keys()
     assert seeds.restore(key, tree, again, kept=again.tops) is again
 
 
