@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
     from engine.api.histories import OpenHistory, open_history, read_braid
-    from engine.api.looking import check_sites, machine_rows, raw_output, used_today, weigh
+    from engine.api.looking import (
+        check_sites,
+        machine_rows,
+        raw_output,
+        settings_told,
+        used_today,
+        weigh,
+    )
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
@@ -65,7 +72,7 @@ _HOMES = {
     "engine.api.histories": "OpenHistory open_history read_braid",
     "engine.history.braid": "Braid StrandTurn TurnKind",
     "engine.history.seam": "Hit Query",
-    "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
+    "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
@@ -169,6 +176,7 @@ __all__ = [
     "reach",
     "read_braid",
     "read_inside",
+    "settings_told",
     "side_actions",
     "try_site",
     "used_today",
