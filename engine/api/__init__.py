@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
+    from engine.api.beginning import Beginnings, OfferedAgent, look_for_beginnings
     from engine.api.blaming import BlamedLines, blame
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
-    from engine.plan.model import PermissionMode, Permissions, Plan, RetryMode
+    from engine.plan.model import PermissionMode, Permissions, Plan, PlannedStep, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
     from engine.port.public import event_json, view_json
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
+    "engine.api.beginning": "Beginnings OfferedAgent look_for_beginnings",
     "engine.api.blaming": "BlamedLines blame",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
@@ -86,7 +88,7 @@ _HOMES = {
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
-    "engine.plan.model": "PermissionMode Permissions Plan RetryMode",
+    "engine.plan.model": "PermissionMode Permissions Plan PlannedStep RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
@@ -101,6 +103,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "Beginnings",
     "BlamedLines",
     "Braid",
     "BranchMerge",
@@ -119,6 +122,7 @@ __all__ = [
     "LineView",
     "MergeReview",
     "MergedFileView",
+    "OfferedAgent",
     "OpenHistory",
     "OpenMerge",
     "OwnMerge",
@@ -128,6 +132,7 @@ __all__ = [
     "Plan",
     "PlanDefaults",
     "PlannedLanding",
+    "PlannedStep",
     "ProjectFacts",
     "ProposalView",
     "Publishing",
@@ -160,6 +165,7 @@ __all__ = [
     "land_queue",
     "landing_end",
     "look",
+    "look_for_beginnings",
     "machine_rows",
     "make_repository",
     "open_exported",
