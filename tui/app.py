@@ -56,6 +56,7 @@ _SCREENS = {
     "inbox": ("inbox.screen", "InboxScreen"),
     "plan": ("plan.screen", "PlanScreen"),
     "runs": ("runs.screen", "RunsScreen"),
+    "stats": ("stats.screen", "StatsScreen"),
 }
 """Where each screen is; loaded when it is first gone to, and not before the first paint."""
 

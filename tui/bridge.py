@@ -42,6 +42,7 @@ from engine.messages.merging import (
 from engine.messages.patches import ViewPatch, patched
 from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun, StartPlan
 from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
+from engine.messages.statistics import CountAttempts, Figures
 from tui.words.clean import clean_code, clean_code_block, clean_tree
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
@@ -323,6 +324,16 @@ class Bridge:
             )
             for past in summaries
         ]
+
+    async def figures(self, question: CountAttempts) -> tuple[Figures, ...] | str:
+        """Add up many attempts; or say, in words, why they cannot be counted.
+
+        Names are as they are: the next question names one. Whoever draws them cleans them first.
+        """
+        try:
+            return await self.port.ask(question)
+        except GONE as error:
+            return _why(error)
 
     def watch(self, run: str, worker: str, attempt: int | None = None) -> None:
         """Follow this log from its beginning, and no other."""

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
     from engine.api.histories import OpenHistory, open_history, read_braid
-    from engine.api.looking import check_sites, machine_rows, raw_output, used_today, weigh
+    from engine.api.looking import (
+        check_sites,
+        machine_rows,
+        raw_output,
+        settings_told,
+        used_today,
+        weigh,
+    )
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
+    from engine.api.sites import SiteEntry, describe_sites, try_site
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
-    from engine.history.seam import Axis, Figures, Hit, Query
+    from engine.history.seam import Hit, Query
     from engine.messages.merging import (
         CandidateHunkView,
         CandidateRow,
@@ -65,13 +73,14 @@ _HOMES = {
     "engine.api.exporting": "bundle_run export_run",
     "engine.api.histories": "OpenHistory open_history read_braid",
     "engine.history.braid": "Braid StrandTurn TurnKind",
-    "engine.history.seam": "Axis Figures Hit Query",
-    "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
+    "engine.history.seam": "Hit Query",
+    "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key look reach",
     "engine.api.replaying": "open_replay",
+    "engine.api.sites": "SiteEntry describe_sites try_site",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",
@@ -94,7 +103,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
-    "Axis",
     "Beginnings",
     "BlamedLines",
     "Braid",
@@ -107,7 +115,6 @@ __all__ = [
     "ConflictView",
     "Engine",
     "EnginePort",
-    "Figures",
     "Hit",
     "HunkView",
     "LandingEnd",
@@ -134,6 +141,7 @@ __all__ = [
     "ReviewPort",
     "Run",
     "RunSummary",
+    "SiteEntry",
     "StrandTurn",
     "ToolFiles",
     "ToolMerge",
@@ -145,6 +153,7 @@ __all__ = [
     "bundle_run",
     "check_sites",
     "describe",
+    "describe_sites",
     "engine_key",
     "event_json",
     "export_run",
@@ -173,7 +182,9 @@ __all__ = [
     "reach",
     "read_braid",
     "read_inside",
+    "settings_told",
     "side_actions",
+    "try_site",
     "used_today",
     "view_json",
     "weigh",

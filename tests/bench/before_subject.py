@@ -20,6 +20,8 @@ from engine import Engine
 
 FILES, FOLDERS, WORKERS = 4_000, 40, 6
 LANDED, ENDED = "Landed", "RunWaiting"
+PAUSE_S = 0.5
+"""A human looks between two landings; meanwhile the worktree of the last one is removed."""
 PARTS = {"PREPARING": "prepare", "RUNNING": "run", "COLLECTING": "collect"}
 
 
@@ -54,6 +56,7 @@ async def landing(engine: Engine, setup: str | None) -> dict[str, float]:
     await run.wait()
     took = []
     for worker in (await engine.view(run.id)).workers:
+        await anyio.sleep(PAUSE_S)
         start = time.perf_counter()
         reply = await engine.land(worker.worker)
         took.append(time.perf_counter() - start)

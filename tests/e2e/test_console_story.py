@@ -209,3 +209,19 @@ def test_a_run_that_is_to_be_weighed_asks_first(repository: Shell) -> None:
         terminal.shows("nothing was started")
         assert terminal.end() == 1
     assert not (repository.folder / ".git" / "plait" / "runs").exists()
+
+
+def test_a_run_that_is_confirmed_names_the_settings_that_its_agents_get(repository: Shell) -> None:
+    (repository.folder / "new.txt").write_text("not committed")
+    home = repository.state.parent / "home"
+    (home / ".claude").mkdir(parents=True)
+    (home / ".claude" / "CLAUDE.md").write_text("Be kind.")
+    (home / ".claude" / "settings.json").write_text('{"hooks": {"Stop": [{}]}}')
+    repository.env["HOME"] = str(home)
+    with console_story(repository, "run", "-p", "fix", "-a", "claude", "-n", "2") as terminal:
+        told = "claude: your settings: instructions of ~/.claude/CLAUDE.md"
+        left = "claude: left out of your settings: hooks of ~/.claude/settings.json: they run code"
+        terminal.shows(told, left, "start? [Y/n]")
+        terminal.press(b"n\r")
+        terminal.shows("nothing was started")
+        assert terminal.end() == 1

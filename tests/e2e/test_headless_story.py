@@ -297,3 +297,23 @@ def test_rules_beside_a_mode_without_rules_are_refused(shell: Shell):
     done = shell.plait("run", "plait.yaml", "--permissions", "auto", "--allow", "Bash")
     assert done.code != 0
     assert "would not be heard" in done.err
+
+
+def test_an_agent_that_changes_nothing_has_no_success(repository: Shell):
+    script = 'steps:\n  - result: "I could not find the parser."\n'
+    told = {
+        "agents": {"a": {"adapter": "scripted", "script": script}},
+        "pipelines": [{"name": "p", "steps": [{"name": "fix", "agent": "a", "prompt": "fix it"}]}],
+    }
+    (repository.folder / "fix.yaml").write_text(json.dumps(told))
+    done = repository.plait("run", "fix.yaml", "--headless")
+    assert done.code == 0, done.err
+    assert "fix: unchanged (0 of 1)" in done.err
+    sentence = "says it could not do it"
+    assert f"fix/worker_1 {sentence}: I could not find the parser." in done.err
+    status = repository.plait("status").out
+    assert "): unchanged" in status
+    assert sentence in next(line for line in status.splitlines() if "fix/worker_1" in line)
+    worker = repository.plait("status", "--json").json()["steps"][0]["workers"][0]
+    assert (worker["outcome"], worker["ending"]) == ("unchanged", sentence)
+    assert repository.plait("land", "fix/worker_1").code != 0

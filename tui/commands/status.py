@@ -1,6 +1,7 @@
 """`plait status` and `plait runs`: how a run stands, and which runs there are."""
 
 import argparse
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -8,10 +9,11 @@ from functools import partial
 from engine.api import RunSummary, look, reach, view_json
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
+from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
-from tui.words.said import unshown_in
+from tui.words.said import mind_text, tool_text, unshown_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,14 +106,27 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(str(worker.cause))
     if Badge.PAUSED in worker.badges:
         parts.append("paused")
+    return "  ".join([*parts, *_came_to(worker), *_doing(worker), *_costs(worker)])
+
+
+def _doing(worker: WorkerView) -> list[str]:
+    """Return its model and what it is at, while it works."""
+    if worker.phase is not Phase.RUNNING:
+        return []
+    now = time.time()
+    told = (worker.model, tool_text(worker, now), mind_text(worker))
+    return [first_line(text) for text in told if text]
+
+
+def _came_to(worker: WorkerView) -> list[str]:
+    """Return what it asks, why it failed, how it ended without a change, or its change."""
     if worker.questions:
-        parts.append(f"asks: {first_line(worker.questions[0].text)}")
-    elif worker.error:
-        parts.append(first_line(worker.error))
-    elif worker.change and worker.change.head:
-        parts.append(_change(worker.change, worker.verdict))
-    parts += _costs(worker)
-    return "  ".join(parts)
+        return [f"asks: {first_line(worker.questions[0].text)}"]
+    if worker.error or worker.ending:
+        return [first_line(worker.error or worker.ending)]
+    if worker.change and worker.change.head:
+        return [_change(worker.change, worker.verdict)]
+    return []
 
 
 def _change(change: Change, verdict: Verdict | None) -> str:

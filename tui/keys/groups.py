@@ -9,7 +9,7 @@ _BY_GROUP = {
     ),
     "SCREENS": (
         *("go_inbox", "go_fleet", "go_worker", "go_diff", "go_compare", "go_review", "go_plan"),
-        *("go_runs", "back"),
+        *("go_runs", "go_stats", "back"),
     ),
     "THIS WORKER": (
         *("yes", "yes_wide", "no", "retry", "retry_with", "steer", "comment", "send", "pause"),

@@ -32,7 +32,10 @@ TABS = (
     ("inbox", "Inbox", "go_inbox"),
     ("plan", "Plan", "go_plan"),
     ("runs", "Runs", "go_runs"),
+    ("stats", "Stats", "go_stats"),
 )
+_SELDOM = "stats"
+"""The screen that has a tab only while it is seen: most look at it once a week."""
 _TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
 """Where not every title fits, in which order screens get theirs."""
 _TINY = 60
@@ -53,7 +56,8 @@ def tabs_bar(
     is_tiny = cells < _TINY
     ending = () if is_tiny else ending
     room = cells - row_width(ending) - 2
-    shown = [tab for tab in TABS if not is_tiny or tab[0] in {current, *_TITLED_FIRST[:6]}]
+    often = set(_TITLED_FIRST[:6]) if is_tiny else {tab[0] for tab in TABS} - {_SELDOM}
+    shown = [tab for tab in TABS if tab[0] in {current, *often}]
     tabs = [(screen, title, keys.get(idea, "")) for screen, title, idea in shown]
     titled = {current}
     for screen in _TITLED_FIRST:

@@ -38,7 +38,7 @@ _CHORD_HELP_S = 0.3
 _ANSWERS_YES, _ANSWERS_NO = "copy", "next"
 """The ideas of `y` and `n`: while something is asked, fingers mean an answer with them."""
 _TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
-_FOLLOWS = frozenset({"fleet", "plan", "runs"})
+_FOLLOWS = frozenset({"fleet", "plan", "runs", "stats"})
 """The screens of a run as a whole: a later run may take the place of one that has ended there."""
 
 

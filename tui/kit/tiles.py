@@ -11,7 +11,7 @@ from tui.kit.meters import is_nearly, meter, strip
 from tui.words.cutting import cut_command, wrap
 from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
 from tui.words.looks import MARK, WALLS, chip, glyph, look_of
-from tui.words.said import badge_row, change_text, level_of, wall_level
+from tui.words.said import badge_row, change_text, level_of, mind_text, tool_text, wall_level
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
 
@@ -48,7 +48,7 @@ def _dot(worker: WorkerView, scene: Scene) -> Span:
 
 def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int]) -> list[Row]:
     cells, height = size[0] - 4, size[1]
-    above = [_phase_row(worker, cells)]
+    above = [_phase_row(worker, scene.now, cells)]
     if height >= _LEAST["candidate"]:
         above.append(_who(worker, step, cells))
     below = _figures(worker, scene, cells, height)
@@ -60,7 +60,7 @@ def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, i
     return [*above, *gap, *output, *gap, *below]
 
 
-def _phase_row(worker: WorkerView, cells: int) -> Row:
+def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
     """The phase word, then the tool that runs now."""
     word = chip(look_of(worker))
     room = cells - row_width((word,)) - 2
@@ -69,7 +69,7 @@ def _phase_row(worker: WorkerView, cells: int) -> Row:
     elif worker.phase is Phase.STOPPING:
         doing = "asked to stop"
     else:
-        doing = cut_command(worker.tool or "", room)
+        doing = cut_command(worker.ending or tool_text(worker, now), room)
     return (word, Span("  "), Span(doing, TEXT))
 
 
@@ -80,7 +80,8 @@ def _who(worker: WorkerView, step: StepView, cells: int) -> Row:
     if cells + 4 >= _NARROWER:
         agent = worker.agent or ("command" if step.command else "")
         attempt = f"attempt {worker.attempt} of {worker.attempts_allowed}" if worker.attempt else ""
-        row.append(Span("  ".join(part for part in (agent, attempt) if part), MUTED))
+        told = (agent, worker.model, attempt, mind_text(worker))
+        row.append(Span("  ".join(part for part in told if part), MUTED))
     return fit(row, cells)
 
 

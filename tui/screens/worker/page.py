@@ -171,6 +171,18 @@ def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
     rows: list[Row] = [(), fit(words(f" {'DIMENSION':<11}{'LEVEL':<12}{'VALUE':<{wide}}BY"), cells)]
     for held in worker.enforcement:
         rows += _held_rows(held, cells, wide)
+    return [*rows, *_settings_rows(worker, cells)]
+
+
+def _settings_rows(worker: WorkerView, cells: int) -> list[Row]:
+    """Return which settings of the user's own reach its agent, and which stay behind."""
+    rows: list[Row] = []
+    for line in worker.settings:
+        head, _, told = line.partition(": ")
+        rows += [(), words(f" {head.upper()}")]
+        rows += [
+            (Span(f" {piece}", TEXT),) for one in told.split("; ") for piece in wrap(one, cells - 2)
+        ]
     return rows
 
 
