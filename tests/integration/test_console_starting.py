@@ -147,6 +147,14 @@ async def test_values_are_those_of_the_command_line(place: Place):
         assert view.steps[0].check == "test -e a.txt"
 
 
+async def test_what_is_enforced_is_that_of_the_plan_and_not_the_best_there_is(place: Place):
+    async with console_on(place) as (console, _):
+        await console.do("start")
+        await console.shows("quick")
+        await console.press("x")
+        await console.shows("enforced", "not held     network")  # it is open where nobody says more
+
+
 async def test_a_pipeline_of_a_manifest_is_started(place: Place):
     async with console_on(place) as (console, engine):
         await console.do("start")

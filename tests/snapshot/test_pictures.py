@@ -77,6 +77,10 @@ class _Here(Starter):
         del plan
         return ("2 changed files of yours are not in HEAD: no worker sees them",)
 
+    async def held(self, plan: Plan) -> tuple[Enforcement, ...]:
+        del plan
+        return _HELD
+
 
 _HELD = (
     Enforcement(dimension=Dimension.FILES, level=Level.ENFORCED, mechanism="bwrap", value=""),

@@ -28,6 +28,7 @@ from tui.words.starting import PERMISSIONS, agent_row, held_rows, plan_rows, tol
 
 if TYPE_CHECKING:  # a type alone
     from engine.api import Plan
+    from engine.limits import Enforcement
 
 Begin = Callable[["Plan"], Awaitable[str | Refused]]
 _PROMPT = ""
@@ -128,6 +129,7 @@ class Composer(Dialog):
         self._begin = begin
         self._recalled = -1
         self._shown: tuple[str, ...] = ()
+        self._held: tuple[Enforcement, ...] = ()
         self._weighed_of: Wanted | None = None
         self._is_starting = False
 
@@ -280,6 +282,7 @@ class Composer(Dialog):
         try:
             plan = await self._starter.plan(wanted)
             self._tell(self._plan_rows(plan))
+            self._held = await self._starter.held(plan)
             self._shown = await self._starter.weigh(plan)
         except EngineError as error:
             self._say_wrong(str(error), error.hint)
@@ -299,8 +302,7 @@ class Composer(Dialog):
         wanted = self.wanted()
         if found and found.is_check_guessed and found.check == wanted.check != "":
             rows += told("check", f"is a guess from {clean(found.check_from)}: correct it", cells)
-        rows += held_rows(found.machine, cells) if found else []
-        return rows
+        return [*rows, *held_rows(self._held, cells)]
 
     def _not_installed(self, cells: int) -> list[Row]:
         """Return how to get the agent that is wanted, where it is not here."""

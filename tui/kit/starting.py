@@ -18,6 +18,7 @@ from engine.errors import EngineError, PlanError
 
 if TYPE_CHECKING:  # a console that starts nothing needs none of what the front door imports
     from engine.api import Beginnings, Plan
+    from engine.limits import Enforcement
 
 _MOST_RECENT = 50
 
@@ -105,6 +106,12 @@ class Starter:
         from engine.api import weigh  # noqa: PLC0415  only where a run is begun
 
         return await weigh(self._folder, plan, self._environment)
+
+    async def held(self, plan: Plan) -> tuple[Enforcement, ...]:
+        """Return how each dimension would hold for this plan: with its own network and holes."""
+        from engine.api import machine_rows  # noqa: PLC0415  only where a run is begun
+
+        return await machine_rows(self._environment, plan=plan)
 
 
 def _plan(wanted: Wanted, folder: Path) -> Plan:
