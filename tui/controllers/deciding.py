@@ -13,7 +13,7 @@ from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers.workers import Workers
 from tui.ink import BOLD, TEXT, Row, Span, words
-from tui.kit.dialogs import Choice
+from tui.kit.dialogs import Answers, Choice
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
 
@@ -63,9 +63,11 @@ class Deciding(Controller):
             )
             self.screen.send(command, "allowed for the run" if is_for_run else "allowed once")
         elif question.choices:
-            choices = [Choice(choice, choice) for choice in question.choices]
+            choices = [
+                Choice(choice, choice, key=str(n)) for n, choice in enumerate(question.choices, 1)
+            ]
             answer = partial(self._answer, self.run_id, worker)
-            self.screen.choose("Answer", choices, answer)
+            self.screen.open(Answers("Answer", choices, self.session.ahead), answer)
         else:
             self.screen.perform("steer")
 

@@ -153,6 +153,23 @@ class Picker(Dialog):
             self.leave(self._found[index].target)
 
 
+class Answers(Picker):
+    """A few numbered answers: a number takes one at once, unless it is the text of another."""
+
+    def __init__(self, title: str, choices: Sequence[Choice], ahead: TypeAhead) -> None:
+        super().__init__(title, choices, ahead, "a number, or type to search")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Take the answer of that number; any other text narrows the list."""
+        numbered = [choice for choice in self._choices if choice.key == event.value]
+        more = [choice for choice in self._choices if choice.key.startswith(event.value)]
+        is_text = any(event.value in choice.title for choice in self._choices)
+        if numbered and len(more) == 1 and not is_text:
+            self.leave(numbered[0].target)
+        else:
+            self._narrow(event.value)
+
+
 def _choice_row(choice: Choice) -> Row:
     if choice.reason:
         return words(

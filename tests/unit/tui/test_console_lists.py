@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from engine.limits import Dimension, Enforcement, Level
+from engine.messages.commands import Answer
 from engine.messages.results import EngineView, Question
 from tests.support.consoles import opened
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.world import NOW, changed, csvlite, many
+from tui.ink import text_of
 from tui.kit.scrolled import Rows
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +28,39 @@ def asking(text: str, question: str, at: float = NOW) -> EngineView:
     """Return a view in which a worker asks something."""
     asked = Question(id=question, text=text, asked_at=NOW - 1, is_permission=True)
     return changed(csvlite(at=at), ASKS, questions=(asked,))
+
+
+def choosing(*choices: str) -> EngineView:
+    """Return a view in which a worker lets a human choose."""
+    asked = Question(id="q9", text="Which?", choices=choices, asked_at=NOW - 1)
+    return changed(csvlite(), ASKS, questions=(asked,))
+
+
+@pytest.mark.parametrize("screen", ["go_fleet", "go_inbox"])
+async def test_a_numbered_choice_is_answered_by_its_number(screen: str):
+    async with opened(choosing("keep both", "drop the old one", "ask me later")) as console:
+        await console.do(screen, "yes")
+        await console.shows("1", "keep both", "2", "drop the old one")
+        await console.press("2")
+        answers = [command for command in console.port.commands if isinstance(command, Answer)]
+        assert [(one.worker, one.answer) for one in answers] == [(ASKS, "drop the old one")]
+
+
+async def test_a_number_that_is_the_text_of_a_choice_only_narrows_the_list():
+    async with opened(choosing("python 3", "python 2")) as console:
+        await console.do("yes")
+        await console.shows("python 3")
+        await console.press("2")
+        await console.shows(" of 2")
+        assert console.port.commands == []
+
+
+async def test_the_inbox_numbers_the_choices_and_has_the_answers_before_what_it_could_touch():
+    async with opened(choosing("keep both", "drop the old one"), size=(80, 24)) as console:
+        await console.do("go_inbox")
+        await console.shows("1 keep both", "2 drop the old one", "ANSWER", "a ")
+        whole = "\n".join(text_of([row]) for row in console.screen.shown.rows)  # type: ignore[attr-defined]
+        assert whole.index("ANSWER") < whole.index("JUST BEFORE") < whole.index("WHAT IT COULD")
 
 
 @pytest.mark.parametrize("screen", ["go_inbox", "go_worker"])

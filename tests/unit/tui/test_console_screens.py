@@ -196,9 +196,10 @@ async def test_an_item_put_off_goes_to_the_end_and_comes_back():
 async def test_a_narrow_inbox_has_a_row_for_each_item_and_says_what_lies_below():
     async with opened(port=_port(), size=(80, 24)) as console:
         await console.do("go_inbox")
-        await console.shows("port/io.py  passed in its own tree", "enforced", "more rows  pgdn")
-        await console.do("page_down")
+        await console.shows("port/io.py  passed in its own tree", "more rows  pgdn")
         await console.shows("ANSWER", "later  it keeps waiting")
+        await console.do("page_down")
+        await console.shows("WHAT IT COULD TOUCH", "enforced")
         assert "more rows" not in console.text
 
 

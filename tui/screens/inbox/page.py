@@ -195,11 +195,12 @@ def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     else:
         rows += _evidence_rows(worker, cells)
     asked = len(rows)
-    rows += _touch_rows(worker, cells) if worker.questions else []
-    rows += _before_rows(worker, cells)
     rows.append(heading("ANSWER", cells, Role.TEXT))
     for idea, row in _answer_rows(worker, step, scene):
         rows.append(clickable(fit(row, cells), f"do:{idea}"))
+    rows.append(())
+    rows += _before_rows(worker, cells)
+    rows += _touch_rows(worker, cells) if worker.questions else []
     question_rows = asked if worker.questions else 0
     return Detail(rows=tuple(rows), question_rows=question_rows)
 
@@ -221,7 +222,10 @@ def _question_rows(worker: WorkerView, cells: int) -> list[Row]:
     for place, line in enumerate(lines):
         ink = BOLD if place == 0 else TEXT
         shown += [(Span("  "), Span(piece, ink)) for piece in wrap(line, cells - 4)]
-    shown += [words("  ► ", Span(choice, TEXT)) for choice in question.choices]
+    shown += [
+        words("  ", Span(f"{n} ", KEY if not question.is_permission else MUTED), Span(choice, TEXT))
+        for n, choice in enumerate(question.choices, 1)
+    ]
     shown.append(())
     return [*(grounded(fit(row, cells), Role.SURFACE) for row in shown), ()]
 
