@@ -1,6 +1,5 @@
 """A worker as one row: in the bands that have no tiles, in the table, in the emergency list."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.messages.results import StepView, WorkerView
@@ -9,14 +8,15 @@ from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_
 from tui.kit.meters import is_nearly
 from tui.kit.tiles import memory_share
 from tui.words.cutting import cut_end
-from tui.words.figures import UNKNOWN, cost, memory
+from tui.words.figures import UNKNOWN, cost, lasting, memory
 from tui.words.looks import MARK, chip, fill_of, glyph, look_of
 from tui.words.said import change_text, now_text
 from tui.words.scene import Scene
 from tui.words.standing import Band, band_of, clock_of, name_of
 
 _PHASE = 11
-_LEAST_NOW, _GAP = 12, 2
+_LEAST_NOW, _GAP, _MEMORY = 12, 2, 4
+_HEADS = ("TIME", "MEM", "COST")
 
 
 def cursor_row(row: Row, cells: int, *, is_focused: bool) -> Row:
@@ -59,11 +59,9 @@ def table_columns(scene: Scene, cells: int) -> Columns:
     """Return the columns of a table this wide; they are counted once for all its rows."""
     name = widest_name(scene) + 1
     left = cells - 5 - name - _PHASE
-    workers = scene.run.workers if scene.run else ()
     shown = []
-    for head, cell in _FIGURES:
-        width = max((len(cell(worker, scene.now)) for worker in workers), default=0)
-        width = max(width, len(head)) + _GAP
+    for head, widest in zip(_HEADS, _widest_figures(scene), strict=True):
+        width = max(widest, len(head)) + _GAP
         has_room = left - width >= _LEAST_NOW
         left -= width if has_room else 0
         shown.append(width if has_room else 0)
@@ -85,7 +83,7 @@ def table_head(columns: Columns) -> Row:
     """The heads of the table's columns."""
     row = [Span(" " * 3), *fit((Span("WORKER"),), columns.name)]
     row += [*fit((Span(" PHASE"),), _PHASE), Span(" "), *fit((Span("NOW"),), columns.now)]
-    for (title, _), width in zip(_FIGURES, columns[3:], strict=True):
+    for title, width in zip(_HEADS, columns[3:], strict=True):
         if width:
             row.append(Span(title.rjust(width)))
     return grounded(fit([span._replace(ink=MUTED) for span in row], columns.whole), Role.SURFACE)
@@ -114,7 +112,8 @@ def table_row(
     if columns.memory:
         hot = worker.phase.holds_slot and is_nearly(memory_share(worker))
         ink = Ink(Role.LIMIT, bold=True) if hot else MUTED
-        row.append(Span(_memory_text(worker).rjust(columns.memory), ink))
+        used = memory(worker.usage.memory_mb) if worker.phase.holds_slot else UNKNOWN
+        row.append(Span(used.rjust(columns.memory), ink))
     if columns.cost:
         row.append(Span(cost(worker.usage.usd).rjust(columns.cost), MUTED if is_over else TEXT))
     return cursor_row(tuple(row), columns.whole, is_focused=is_focused)
@@ -131,20 +130,18 @@ def _phase_cell(worker: WorkerView) -> Row:
     return fit((Span(" "), chip(look)), _PHASE)
 
 
-def _memory_text(worker: WorkerView, _: float = 0.0) -> str:
-    return memory(worker.usage.memory_mb) if worker.phase.holds_slot else UNKNOWN
-
-
-def _cost_text(worker: WorkerView, _: float = 0.0) -> str:
-    return cost(worker.usage.usd)
-
-
-_FIGURES: tuple[tuple[str, Callable[[WorkerView, float], str]], ...] = (
-    ("TIME", clock_of),
-    ("MEM", _memory_text),
-    ("COST", _cost_text),
-)
-"""The columns of figures that stand behind the others: their heads, and the text of a cell."""
+def _widest_figures(scene: Scene) -> tuple[int, int, int]:
+    """Return the cells that times, memory and costs take at most, without drawing every row."""
+    run = scene.run
+    if run is None:
+        return 0, 0, 0
+    longest = len(lasting(scene.now - run.started_at))  # no worker is older than its run
+    most = 0.0
+    for worker in run.workers:
+        most = max(most, worker.usage.usd or 0.0)
+        if worker.phase is Phase.BACKING_OFF:
+            longest = max(longest, len(clock_of(worker, scene.now)))
+    return longest, _MEMORY, len(cost(most))
 
 
 def emergency_row(
