@@ -152,7 +152,7 @@ async def _unseen(place: Place, plan: Plan) -> tuple[str, ...]:
     is_from_head = plan.runtime.base in {None, "HEAD"}
     if place.repo is None or not is_from_head:
         return ()
-    own = _inside(place.project, Path(plan.source))
+    own = await anyio.to_thread.run_sync(_inside, place.project, Path(plan.source))
     dirty = tuple(path for path in await dirty_paths(place.repo) if path != own)
     return left_out_note(Base(commit="", tree="", left_out=dirty))
 

@@ -39,6 +39,7 @@ class Change:
         base: The commit it began from.
         set_aside: What was kept apart for review (embedded repositories, large files), in words.
         binary: How many of the files have no lines that a diff could show.
+        hunks: How many pieces it has that a human can leave out; None where it was not counted.
         is_cut: Its diff is too long to be shown whole.
     """
 
@@ -51,6 +52,7 @@ class Change:
     artifacts: tuple[str, ...] = ()
     set_aside: tuple[str, ...] = ()
     binary: int = 0
+    hunks: int | None = None
     is_cut: bool = False
 
 

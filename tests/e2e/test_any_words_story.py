@@ -31,6 +31,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "mergetool": ("a", "b", "c", "d"),
     "completions": ("bash",),
     "init": ("--stdout",),
+    "sites": (),
+    "site": ("check", "local"),
     "pr": ("--dry-run",),
     **dict.fromkeys(("demo", "serve"), ("--help",)),
     **dict.fromkeys(("replay", "export", "resume", "restore"), ("missing",)),

@@ -131,7 +131,9 @@ def test_a_second_shell_answers(shell: Shell):
     words = ("run", "plait.yaml", "--pipeline", "asks", "--headless", "--json")
     with shell.running(*words) as first:
         wait_event(first, "Asked")
-        assert "asks" in shell.plait("status").out
+        said = shell.plait("status").out
+        assert "asks" in said
+        assert ": waits for you" in said
         assert shell.plait("answer", "ask/worker_1", "allow").code == 0
         assert rest_of(first)[-1]["type"] == "RunFinished"
         assert first.wait() == 0
@@ -165,6 +167,9 @@ def test_a_step_that_is_decided_while_one_still_works_says_so(shell: Shell):
     with shell.running("run", "hang.yaml", "--headless", "--json") as first:
         wait_event(first, "WorkerMoved", after="RUNNING")
         wait_event(first, "WorkerMoved", after="RUNNING")
+        said = shell.plait("status").out
+        assert " (p): running" in said
+        assert "\ntask: running\n" in said
         assert shell.plait("cancel", "task/worker_1", "--kill").code == 0
         wait_event(first, "WorkerMoved", after="CANCELLED")
         said = shell.plait("status").out

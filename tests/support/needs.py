@@ -181,6 +181,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "setpriv": _program("setpriv", "util-linux"),
     "unshare": _program("unshare", "util-linux"),
     "postgresql": _postgres,
+    "openssl": _program("openssl"),
     "grammars": _module("tree_sitter_python", "syntax"),
     "Linux": _linux,
     "root": _root,

@@ -37,6 +37,8 @@ COMMANDS = {
     "replay": "a run as it went, at any speed, in the console",
     "export": "a run as plain files: report, events, logs, patches",
     "serve": "an engine without a console, until it is asked to leave",
+    "sites": "where workers can live: what each place enforces, and its versions",
+    "site": "try out a place where workers can live",
     "agents": "the agents that are here: version, login, model, what each can do",
     "doctor": "what this machine can enforce, and what was used today",
     "clean": "what can be removed safely, and why the rest cannot",

@@ -21,6 +21,8 @@ _NARROW, _NARROWER = 36, 34
 _LEAST = {"change": 6, "memory": 7, "output": 8, "candidate": 9, "cpu": 10, "blanks": 12}
 """From which height of the whole tile on a row is there."""
 _TALL = 20
+_NEWEST_MOST = 6
+"""The newest line is cut here: what goes on longer is a dump rather than a sentence."""
 _WEAKER = frozenset({Level.SAMPLED, Level.ADVISORY})
 
 
@@ -84,10 +86,11 @@ def _who(worker: WorkerView, step: StepView, cells: int) -> Row:
 
 
 def output_rows(worker: WorkerView, cells: int, rows: int, *, is_tall: bool) -> list[Row]:
-    """The last lines it wrote, newest at the bottom."""
+    """The last lines it wrote, newest at the bottom; the newest is whole where there is room."""
     drawn: list[Row] = []
     for line in reversed(worker.last_lines):
-        pieces = wrap(line, cells, 3 if is_tall else 2)
+        most = 3 if is_tall else 2
+        pieces = wrap(line, cells, most if drawn else min(max(rows, 1), _NEWEST_MOST))
         ink = line_ink(line)
         drawn = [(Span(piece, ink),) for piece in pieces] + drawn
         if len(drawn) >= rows:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from engine.limits import KINDS, Dimension, Enforcement, Level
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
-from tui.ink import TEXT, Ink, Role, Row, Span, words
+from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
 from tui.words.cutting import cut_command
 from tui.words.figures import MINUS, clock, lasting, memory, some, tokens
 
@@ -49,6 +49,11 @@ def wall_level(worker: WorkerView, dimension: Dimension) -> Level:
     """The level of a dimension; none where nothing is known to hold."""
     held = level_of(worker, dimension)
     return held.level if held else Level.NONE
+
+
+def widest_value(worker: WorkerView) -> int:
+    """Return the cells that the values of its limits take, for a column of them."""
+    return max((width_of(held.value or held.mechanism) for held in worker.enforcement), default=0)
 
 
 def hit_figure(worker: WorkerView) -> str:

@@ -152,6 +152,17 @@ def test_tiles_show_tool_output_memory_change_and_clash():
     assert "922M" in text
 
 
+def test_a_tile_has_the_newest_line_whole_and_only_the_older_ones_cut():
+    said = "quotes has three candidates: go to one of them, look at it and press a to choose it"
+    view = changed(
+        csvlite(), "implement/worker_1", last_lines=(said, said.replace("quotes", "new"))
+    )
+    text = _text(view)
+    newest = [line.split("│")[1].strip() for line in text.split("\n") if "│" in line]
+    assert said.replace("quotes", "new") in " ".join(newest)
+    assert said not in " ".join(newest)
+
+
 def test_a_failed_check_is_said_once_and_without_rules():
     error = "the check ended with 1\n=====\nERROR: test_a\n-----"
     view = changed(csvlite(), "port/worker_2", cause=StopCause.CHECK, limit_hit=None, error=error)
@@ -166,6 +177,12 @@ def test_a_table_drops_columns_before_it_cuts_names():
     assert "COST" in wide
     assert "COST" not in narrow
     assert "implement/worker_2" in narrow
+
+
+def test_the_figures_of_a_table_take_no_more_room_than_they_need():
+    head, *rows = _text(many(3), 80, 14).split("\n")[:4]
+    assert head.rstrip().endswith("TIME   MEM   COST")
+    assert rows[1].rstrip().endswith("0:00  100M      \u2013")
 
 
 def test_a_table_with_room_below_shows_its_focused_worker_larger():

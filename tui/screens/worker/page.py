@@ -25,7 +25,7 @@ from tui.kit.meters import heading, is_nearly, meter, strip
 from tui.words.cutting import cut_path, wrap
 from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
 from tui.words.looks import WALLS, chip, glyph, look_of
-from tui.words.said import change_text, check_text, telling
+from tui.words.said import change_text, check_text, telling, widest_value
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
 
@@ -167,9 +167,10 @@ def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
     """Return how each dimension holds, by what, and why no better."""
     if not worker.enforcement:
         return [(), words(" Nothing is known yet of how its limits hold: it has not begun.")]
-    rows: list[Row] = [(), fit(_limit_line("DIMENSION", "LEVEL", "VALUE", "BY"), cells)]
+    wide = widest_value(worker) + 2
+    rows: list[Row] = [(), fit(words(f" {'DIMENSION':<11}{'LEVEL':<12}{'VALUE':<{wide}}BY"), cells)]
     for held in worker.enforcement:
-        rows += _held_rows(held, cells)
+        rows += _held_rows(held, cells, wide)
     return [*rows, *_settings_rows(worker, cells)]
 
 
@@ -185,16 +186,12 @@ def _settings_rows(worker: WorkerView, cells: int) -> list[Row]:
     return rows
 
 
-def _limit_line(dimension: str, level: str, value: str, mechanism: str) -> Row:
-    return words(f" {dimension:<11}{level:<12}{value:<20}{mechanism}")
-
-
-def _held_rows(held: Enforcement, cells: int) -> list[Row]:
+def _held_rows(held: Enforcement, cells: int, wide: int) -> list[Row]:
     role = {Level.ENFORCED: Role.DONE, Level.SAMPLED: Role.LIMIT}.get(held.level, Role.MUTED)
     row = words(
         Span(f" {held.dimension:<11}", TEXT),
         Span(f"{held.level:<12}", Ink(role, bold=True)),
-        Span(f"{held.value:<20}", TEXT),
+        Span(f"{held.value:<{wide}}", TEXT),
         held.mechanism,
     )
     rows: list[Row] = [fit(row, cells)]
