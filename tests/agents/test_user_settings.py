@@ -21,8 +21,16 @@ VARIABLES = {
     "qwen": 'OPENAI_API_KEY="{key}"\nOPENAI_BASE_URL={url}/v1\nOPENAI_MODEL=fake-model\n',
 }
 TABLES = ("gemini", "qwen", "opencode", "copilot", "pi", "cline")
+OVER_ACP = ("claude-acp", "codex-acp", "opencode-acp", "copilot-acp")
 NO_MCP = ("pi",)
-HAS_HOOKS = ("gemini", "qwen", "opencode")
+LEFT_OUT = {
+    "gemini": "hooks",
+    "qwen": "hooks",
+    "opencode": "plugin",
+    "opencode-acp": "plugin",
+    "claude-acp": "hooks",
+    "codex-acp": "notify",
+}
 MODELS = {"gemini": "gemini-2.5-flash"}
 SKILLS = {"cline": "Available skills: brew"}
 """The words of a client that does not hand on what a skill says of itself."""
@@ -160,7 +168,7 @@ class Kept:
         tools.mkdir()
         tool = Path(shutil.copy(SERVER, tools))
         write(self.home, settings_of(agent, server, tool) | files)
-        of_client = {name for name in real.env if agent == "copilot" and name.startswith("COPILOT")}
+        of_client = {name for name in real.env if "copilot" in agent and name.startswith("COPILOT")}
         for name in real.env.keys() - {"PATH", "CLAUDE_CODE_MAX_RETRIES", *of_client}:
             del real.env[name]
         real.env |= {"HOME": str(self.home), "CORP_KEY": KEY, "OPENAI_API_KEY": "for-openai-alone"}
@@ -216,7 +224,7 @@ def test_the_user_says_what_reaches_it(wish: str, agent: str, folder: Path, serv
     assert set(server.logins) == {f"Bearer {KEY}"}  # the provider is no matter of taste
 
 
-@pytest.mark.parametrize("agent", TABLES)
+@pytest.mark.parametrize("agent", [*TABLES, *OVER_ACP])
 def test_what_the_user_of_another_client_has_reaches_it(
     agent: str, folder: Path, serve: Serve
 ) -> None:
@@ -237,11 +245,11 @@ def test_what_the_user_of_another_client_has_reaches_it(
         assert "tell_weather" in first
         assert "MCP server weather" in log
         assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
-    if agent in HAS_HOOKS:
-        assert f"{'plugin' if agent == 'opencode' else 'hooks'} of" in log
+    if agent in LEFT_OUT:
+        assert f"{LEFT_OUT[agent]} of" in log
 
 
-@pytest.mark.parametrize("agent", TABLES)
+@pytest.mark.parametrize("agent", [*TABLES, *OVER_ACP])
 def test_the_user_of_another_client_says_what_reaches_it(
     agent: str, folder: Path, serve: Serve
 ) -> None:
