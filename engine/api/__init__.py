@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
+    from engine.api.beginning import Beginnings, OfferedAgent, look_for_beginnings
     from engine.api.blaming import BlamedLines, blame
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
     from engine.api.histories import OpenHistory, open_history, read_braid
-    from engine.api.looking import check_sites, machine_rows, raw_output, used_today, weigh
+    from engine.api.looking import (
+        check_sites,
+        machine_rows,
+        raw_output,
+        settings_told,
+        used_today,
+        weigh,
+    )
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
+    from engine.api.sites import SiteEntry, describe_sites, try_site
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
     from engine.history.seam import Hit, Query
@@ -42,7 +51,7 @@ if TYPE_CHECKING:
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
-    from engine.plan.model import PermissionMode, Permissions, Plan, RetryMode
+    from engine.plan.model import PermissionMode, Permissions, Plan, PlannedStep, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
     from engine.port.public import event_json, view_json
@@ -56,6 +65,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
+    "engine.api.beginning": "Beginnings OfferedAgent look_for_beginnings",
     "engine.api.blaming": "BlamedLines blame",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
@@ -64,12 +74,13 @@ _HOMES = {
     "engine.api.histories": "OpenHistory open_history read_braid",
     "engine.history.braid": "Braid StrandTurn TurnKind",
     "engine.history.seam": "Hit Query",
-    "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
+    "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key look reach",
     "engine.api.replaying": "open_replay",
+    "engine.api.sites": "SiteEntry describe_sites try_site",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",
@@ -77,7 +88,7 @@ _HOMES = {
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
-    "engine.plan.model": "PermissionMode Permissions Plan RetryMode",
+    "engine.plan.model": "PermissionMode Permissions Plan PlannedStep RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
@@ -92,6 +103,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "Beginnings",
     "BlamedLines",
     "Braid",
     "BranchMerge",
@@ -110,6 +122,7 @@ __all__ = [
     "LineView",
     "MergeReview",
     "MergedFileView",
+    "OfferedAgent",
     "OpenHistory",
     "OpenMerge",
     "OwnMerge",
@@ -119,6 +132,7 @@ __all__ = [
     "Plan",
     "PlanDefaults",
     "PlannedLanding",
+    "PlannedStep",
     "ProjectFacts",
     "ProposalView",
     "Publishing",
@@ -127,6 +141,7 @@ __all__ = [
     "ReviewPort",
     "Run",
     "RunSummary",
+    "SiteEntry",
     "StrandTurn",
     "ToolFiles",
     "ToolMerge",
@@ -138,6 +153,7 @@ __all__ = [
     "bundle_run",
     "check_sites",
     "describe",
+    "describe_sites",
     "engine_key",
     "event_json",
     "export_run",
@@ -149,6 +165,7 @@ __all__ = [
     "land_queue",
     "landing_end",
     "look",
+    "look_for_beginnings",
     "machine_rows",
     "make_repository",
     "open_exported",
@@ -165,7 +182,9 @@ __all__ = [
     "reach",
     "read_braid",
     "read_inside",
+    "settings_told",
     "side_actions",
+    "try_site",
     "used_today",
     "view_json",
     "weigh",

@@ -190,7 +190,7 @@ class Engine:
             logins=Logins(env, folder=home / "logins", clock=clock),
             ledger=Ledger(env, folder=home / "logins", place=place.layout.root, clock=clock),
             repo=place.repo,
-            proof=Proof(place, shelter),
+            proof=Proof(place, shelter, sites),
             feeder=feeder,
             count=partial(count_attempts, place, env),
         )

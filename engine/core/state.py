@@ -111,11 +111,6 @@ class Begun:
     made: int = 0
     site: str = ""
 
-    @property
-    def tree(self) -> str | None:
-        """Return the path of the workspace where it lies on the engine's own machine."""
-        return None if self.site else self.workspace
-
 
 @dataclass(frozen=True, kw_only=True)
 class History:

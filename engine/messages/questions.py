@@ -76,14 +76,17 @@ class CleanItem:
 
     Attributes:
         branch: The worker's branch, where that is what goes.
+        worker: Empty where a whole run goes from a site, and `run` where a site's mirror goes.
+        is_for_good: It does not go to the trash.
     """
 
-    run: str
-    worker: str
+    run: str = ""
+    worker: str = ""
     path: str
     reasons: tuple[str, ...] = ()
     was_removed: bool = False
     branch: str = ""
+    is_for_good: bool = False
 
     @property
     def is_safe(self) -> bool:

@@ -8,7 +8,7 @@ blame is decided by who asked. All of it belongs in a thread.
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from engine.ids import WorkerId
 from engine.proof.resting import Resting, RestingTrees
 from engine.proof.written_once import EndedAttempts, Rewritten
 from engine.sandbox.tamper import (
+    MOST_LOOKED_AT,
     News,
     PathChange,
     changed_since,
@@ -32,7 +33,6 @@ from engine.site.shelter import Shelter
 
 _TICK_NS = 10_000_000
 """The clock of a file system may be that far behind."""
-_MOST_LOOKED_AT = 100_000
 _MOST_READ = 1 << 16
 _PLACE = re.compile(r"\s*(?:bare|worktree)\b")
 _NO_NEWS = News(paths=(), is_whole=True)
@@ -60,6 +60,17 @@ class Known(NamedTuple):
 
     ended: EndedAttempts
     trees: RestingTrees
+
+
+Walk = Callable[[Mapping[str, int]], News]
+"""Says what was written in trees since a moment for each."""
+
+
+class Rest(NamedTuple):
+    """The trees in which nobody works, and who looks into them."""
+
+    trees: Resting
+    walk: Walk
 
 
 class TreeQuestion(NamedTuple):
@@ -105,18 +116,25 @@ class Sight:
         """Take a snapshot without refs; also say whether refs must be compared."""
         now_ns = time.time_ns()
         since_ns, digests, is_open = now_ns - _TICK_NS, self._digests(), self.is_open(state, worker)
-        if is_open:
+        if self._may_reach(state, worker):
             known.trees.at(state, now_ns)
         ended = known.ended.count() if is_open else 0
         return Before(since_ns=since_ns, digests=digests, refs={}, ended=ended), is_open
 
     def after(
-        self, state: RunState, known: Known, several: Sequence[TreeQuestion]
+        self,
+        state: RunState,
+        known: Known,
+        several: Sequence[TreeQuestion],
+        walk: Walk | None = None,
     ) -> list[TreeAnswer]:
-        """Return what changed since each of these."""
+        """Return what changed since each of these; `walk` looks where the workers live elsewhere.
+
+        It says nothing of trees that no agent could reach there.
+        """
         first = min(before.since_ns for _, before in several)
         changed = known.ended.rewritten(max(before.ended for _, before in several), first)
-        resting = known.trees.at(state, time.time_ns())
+        resting = Rest(known.trees.at(state, time.time_ns()), walk or self._walk)
         digests = self._digests()
         # Mostly nothing changed at all: then one walk says so for everybody.
         is_calm = len(several) > 1 and self._is_calm(state, several, resting)
@@ -131,33 +149,42 @@ class Sight:
             for worker, before in several
         ]
 
-    def _is_calm(self, state: RunState, several: Sequence[TreeQuestion], resting: Resting) -> bool:
-        first = min(before.since_ns for _, before in several)
-        is_open = any(self.is_open(state, worker) for worker, _ in several)
-        reached = resting if is_open else {}
-        tops = {tree: max(first, since_ns) for tree, (_, since_ns) in reached.items()}
-        if any(self._is_open(state, worker, self._place.project) for worker, _ in several):
-            tops[str(self._place.project.resolve())] = max((first, *self._moved.values()))
-        return self._walk(tops) == _NO_NEWS
+    def _may_reach(self, state: RunState, worker: WorkerId) -> bool:
+        """Return whether this worker's attempts may reach trees; of another site it alone knows."""
+        return self.is_open(state, worker) or bool(state.workers[worker].begun.site)
 
-    def _news(self, state: RunState, asked: TreeQuestion, resting: Resting) -> News:
+    def _is_calm(self, state: RunState, several: Sequence[TreeQuestion], resting: Rest) -> bool:
+        first = min(before.since_ns for _, before in several)
+        may_reach = any(self._may_reach(state, worker) for worker, _ in several)
+        reached = resting.trees if may_reach else {}
+        tops = {tree: max(first, since_ns) for tree, (_, since_ns) in reached.items()}
+        is_open = any(self._is_open(state, worker, self._place.project) for worker, _ in several)
+        checkout = self._checkout(first) if is_open else {}
+        return self._walk(checkout) == _NO_NEWS and (not tops or resting.walk(tops) == _NO_NEWS)
+
+    def _news(self, state: RunState, asked: TreeQuestion, resting: Rest) -> News:
         """Return what was written since in the user's checkout and in trees where nobody worked."""
         since_ns = asked.before.since_ns
         tops = {
             tree: max(since_ns, rests_ns)
-            for tree, (worker, rests_ns) in resting.items()
+            for tree, (worker, rests_ns) in resting.trees.items()
             if worker != asked.worker and rests_ns <= since_ns + _TICK_NS
         }
-        if not self.is_open(state, asked.worker):
+        if not self._may_reach(state, asked.worker):
             tops.clear()
-        if self._is_open(state, asked.worker, self._place.project):
-            tops[str(self._place.project.resolve())] = max((since_ns, *self._moved.values()))
-        return self._walk(tops)
+        is_open = self._is_open(state, asked.worker, self._place.project)
+        here = self._walk(self._checkout(since_ns) if is_open else {})
+        trees = resting.walk(tops) if tops else _NO_NEWS
+        return News(paths=trees.paths + here.paths, is_whole=trees.is_whole and here.is_whole)
+
+    def _checkout(self, since_ns: int) -> Mapping[str, int]:
+        """Return the user's checkout, and since when what changes there is not of this engine."""
+        return {str(self._place.project.resolve()): max((since_ns, *self._moved.values()))}
 
     def _walk(self, tops: Mapping[str, int]) -> News:
         left_out = {self._common, self._place.workspaces.resolve()}
         news = [
-            changed_since([Path(top)], since_ns, leave_out=left_out, at_most=_MOST_LOOKED_AT)
+            changed_since([Path(top)], since_ns, leave_out=left_out, at_most=MOST_LOOKED_AT)
             for top, since_ns in tops.items()
         ]
         paths = tuple(path for each in news for path in each.paths)

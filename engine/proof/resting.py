@@ -26,9 +26,9 @@ class RestingTrees:
         """Start with trees of an engine before this one: at rest since the worker's last move."""
         self._looking = Lock()
         self._since: dict[str, tuple[WorkerId, int]] = {
-            w.begun.tree: (w.id, int(w.phase_since * 1e9) if _is_resting(w) else _AT_WORK)
+            w.begun.workspace: (w.id, int(w.phase_since * 1e9) if _is_resting(w) else _AT_WORK)
             for w in state.workers.values()
-            if w.begun.tree is not None
+            if w.begun.workspace is not None
         }
 
     def add(self, worker: WorkerId, tree: str) -> None:
@@ -42,13 +42,18 @@ class RestingTrees:
         with self._looking:
             for tree, (worker, since_ns) in list(self._since.items()):
                 w = state.workers[worker]
-                if w.begun.tree != tree or (w.phase.is_settled and not os.path.lexists(tree)):
+                if w.begun.workspace != tree or _is_gone(w, tree):
                     del self._since[tree]  # given back, or there is a newer one
                 elif not _is_resting(w):
                     self._since[tree] = (worker, _AT_WORK)
                 else:
                     resting[tree] = self._since[tree] = (worker, since_ns or now_ns)
         return resting
+
+
+def _is_gone(w: Worker, tree: str) -> bool:
+    """Return whether a tree of this disk was given back; of another site's nothing tells here."""
+    return w.phase.is_settled and not w.begun.site and not os.path.lexists(tree)
 
 
 def _is_resting(w: Worker) -> bool:

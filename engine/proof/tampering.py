@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 
 from engine.core.facts import ViolationSeen
@@ -25,11 +26,12 @@ from engine.core.state import RunState
 from engine.git.objects import refs_below
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import OutsideChanged
-from engine.proof.looking import Before, Known, Sight, TreeAnswer, TreeQuestion
+from engine.proof.looking import Before, Known, Sight, TreeAnswer, TreeQuestion, Walk
 from engine.proof.resting import RestingTrees
 from engine.proof.written_once import EndedAttempts
 from engine.site.place import Place
 from engine.site.shelter import Shelter
+from engine.site.sites import Sites
 
 _FILE = "before.json"
 _MOST_NAMED = 20
@@ -68,8 +70,9 @@ class Proof:
     What ends during a look is looked after together, by the next one.
     """
 
-    def __init__(self, place: Place, shelter: Shelter) -> None:
+    def __init__(self, place: Place, shelter: Shelter, sites: Sites) -> None:
         self._place = place
+        self._sites = sites
         self._sight = Sight(place, shelter)
         self._before: dict[AttemptId, Before] = {}
         self._known: dict[RunId, Known] = {}
@@ -174,14 +177,22 @@ class Proof:
         known = self._of(state)
         noted = [self._noted(state, known, each) for each in several]
         told = [found for found in noted if not isinstance(found, Found)]
-        seen = iter(self._sight.after(state, known, told) if told else ())
+        seen = iter(self._sight.after(state, known, told, self._walk(state)) if told else ())
         answers = [each if isinstance(each, Found) else (each.before, next(seen)) for each in noted]
         return answers, time.thread_time() - began
+
+    def _walk(self, state: RunState) -> Walk | None:
+        """Return a function that looks into the trees at another site; call it in a thread."""
+        site = self._sites.of(state.plan)
+        if site is self._sites.near:
+            return None
+        runtime = state.plan.runtime
+        return lambda trees: anyio.from_thread.run(site.written_since, runtime, trees)
 
     def _noted(self, state: RunState, known: Known, question: _Question) -> TreeQuestion | Found:
         """Return how things were; for an attempt only if its note is still intact."""
         _, worker, before, note = question
-        tree = state.workers[worker].begun.tree
+        tree = state.workers[worker].begun.workspace
         if note is not None and tree is not None:  # from now on nobody has business there
             known.trees.add(worker, tree)
         try:

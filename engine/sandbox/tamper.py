@@ -24,6 +24,9 @@ _BRANCHES = re.compile(
 """What `git push -u` and `git switch --track` write by the way, whole sections only: it names
 branches and executes nothing."""
 
+MOST_LOOKED_AT = 100_000
+"""How many entries of folders are looked at for changes."""
+
 
 class PathChange(StrEnum):
     """The change of a path."""
@@ -94,7 +97,11 @@ class News:
 
 
 def changed_since(
-    tops: Iterable[Path], since_ns: int, *, leave_out: Collection[Path] = (), at_most: int
+    tops: Iterable[Path],
+    since_ns: int,
+    *,
+    leave_out: Collection[Path] = (),
+    at_most: int = MOST_LOOKED_AT,
 ) -> News:
     """Return what was written, made or removed after a moment; a removal shows as its folder.
 

@@ -43,6 +43,7 @@ from engine.site.local import LocalSite
 from engine.site.mirrored import ChildSpaces
 from engine.site.place import Place
 from engine.site.seam import (
+    Ability,
     CommandEnd,
     Launched,
     SpaceAddress,
@@ -75,6 +76,8 @@ class ChildHost:
         self._layout = layout
         self._births: dict[AttemptId, int] = {}
         self._egress: dict[AttemptId, int] = {}
+        self._copies = LocalHost(layout.root)
+        self._over: set[AttemptId] = set()
 
     send = _host(LocalHost.send)
     interrupt = _host(LocalHost.interrupt)
@@ -101,11 +104,17 @@ class ChildHost:
     async def read(
         self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """Return what was recorded after an offset, once it is recorded here too."""
+        """Return what was recorded after an offset, once it is recorded here too.
+
+        What has ended is read here alone: the far copy goes with the workspace.
+        """
         folder = self._layout.attempt(attempt)
         if attempt not in self._egress:
             log = folder / "egress.log"
             self._egress[attempt] = await anyio.to_thread.run_sync(_size, log)
+            self._over.update(await self._copies.attempts([str(folder)]))
+        if attempt in self._over:
+            return await self._copies.read(attempt, after_offset, wait=wait)
         size = self._egress[attempt]
         heard, blob = await self.line.call(
             Far.read, attempt, after_offset, wait=wait, is_focused=is_focused, egress=size
@@ -113,11 +122,12 @@ class ChildHost:
         was_lost = self._births.get(attempt, self.line.births) != self.line.births
         if was_lost and heard.end is not None and heard.end.cause in _ENDED_WITH_CHILD:
             raise HostLost(str(attempt), after_offset)
+        frames, used = recording.parse(memoryview(blob))
         if blob or heard.end is not None or heard.egress:
-            keep = partial(_keep, folder, after_offset, blob, (heard.egress, heard.exit_json))
+            whole, beside = memoryview(blob)[:used], (heard.egress, heard.exit_json)
+            keep = partial(_keep, folder, after_offset, whole, beside)
             await anyio.to_thread.run_sync(keep)
             self._egress[attempt] = size + len(heard.egress.encode(errors="surrogateescape"))
-        frames, used = recording.parse(memoryview(blob))
         return Chunk(
             frames=tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames),
             next_offset=after_offset + used,
@@ -130,6 +140,8 @@ class ChildHost:
         """Drop what is held for an attempt that has ended."""
         self._births.pop(attempt, None)
         self._egress.pop(attempt, None)
+        self._over.discard(attempt)
+        await self._copies.forget(attempt)
         await self.line.call(LocalSite.forget, attempt)
 
     async def attempts(self, directories: Sequence[str]) -> tuple[AttemptId, ...]:
@@ -144,6 +156,7 @@ class ChildHost:
             left = tuple(run for run in runs if run in stay)
             with suppress(WorkspaceError):
                 await self.line.call(Far.close, detach=detach, stay=left)
+        await self._copies.aclose(detach=True)
         await self.line.close()
 
 
@@ -154,7 +167,7 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _keep(folder: Path, offset: int, blob: bytes, beside: tuple[str, str]) -> None:
+def _keep(folder: Path, offset: int, blob: memoryview, beside: tuple[str, str]) -> None:
     """Write the bytes where they stand in the far recording; how it ended comes last."""
     private_folder(folder)
     egress, exit_json = beside
@@ -189,6 +202,8 @@ class ChildSite:
     `tethers` says of which runs the attempts end with the engine, however it ends.
     """
 
+    abilities = frozenset(Ability) - {Ability.ENTER, Ability.FOLDERS}
+
     def __init__(
         self, line: Line, place: Place, *, tethers: Callable[[RunId], bool], can_confine: bool
     ) -> None:
@@ -198,6 +213,7 @@ class ChildSite:
         self._repo = place.repo
         self.can_confine = can_confine
         self.host = ChildHost(line, place.layout)
+        self.forget = self.host.forget
         self._git = ChildSpaces(line, place.repo, place.layout)
         self._tethers = tethers
         self._told: dict[RunId, tuple[int, bool]] = {}
@@ -251,6 +267,7 @@ class ChildSite:
         await check_carried(self._repo, terms.runtime.base or "HEAD")
         await self.line.call(Far.admit, terms)
 
+    describe = _site(LocalSite.describe)
     check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)
@@ -262,8 +279,8 @@ class ChildSite:
     reap = _site(LocalSite.reap)
     free_ports = _site(LocalSite.free_ports)
     tidy = _site(LocalSite.tidy)
-    forget = _site(LocalSite.forget)
     restore = _site(LocalSite.restore)
+    written_since = _site(LocalSite.written_since)
 
     async def trashed(self) -> tuple[TrashItem, ...]:
         """Return the contents of the trash there, newest first; nothing where nobody lived."""

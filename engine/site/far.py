@@ -24,9 +24,11 @@ from engine.git.parcel import Parcel, lay_out, pack_of, take_parcel
 from engine.git.radar import Snapshot
 from engine.git.runner import Repo, Where
 from engine.host.local import LocalHost
-from engine.host.seam import AttemptExit
+from engine.host.seam import AttemptExit, Chunk
 from engine.ids import AttemptId, RunId
+from engine.keeper import recording
 from engine.limits import Dimension, Usage
+from engine.messages.questions import CleanItem
 from engine.plan.model import IsolationStrategy
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
@@ -48,8 +50,12 @@ from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Terms, W
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.spaces import GitSpaces, spaces_at
+from engine.site.sweeping import FarStore, drop_recorded
 from engine.site.wire import Message, Pipe, answer, asked, refused
 from engine.store.layout import Layout
+
+_MOST_READ = 4 << 20
+"""How much of a recording crosses at once: each call costs milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +82,6 @@ class FarChunk:
         exit_json: The file that tells its end, once all has been read.
     """
 
-    next_offset: int
     usage: Usage | None = None
     is_clogged: bool = False
     end: AttemptExit | None = None
@@ -273,14 +278,55 @@ class Far:
         brought = await spaces.collect(at, wanted)
         if not isinstance(brought.change, CollectedChange):
             return Work(brought=brought, refs={}), b""
-        refs = await self.kept(at)
+        refs = await self._kept(at)
         return Work(brought=brought, refs=refs), await pack_of(self._repo, refs.values(), [had])
 
-    async def kept(self, at: Workplace) -> Mapping[str, str]:
+    async def _kept(self, at: Workplace) -> Mapping[str, str]:
         """Return the refs under which the work of an attempt is kept here."""
         names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
         found = await refs_below(self._repo, names.pinned)
         return {ref: oid for ref, oid in found.items() if ref != names.base}
+
+    async def _is_at_home(self, at: Workplace, at_home: Mapping[str, str]) -> bool:
+        kept = await self._kept(at)
+        return all(at_home.get(ref) == oid for ref, oid in kept.items())
+
+    async def examine(
+        self, at: Workplace, wanted: Collecting, at_home: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Return why a workspace has to stay, where these are the refs at home."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        reasons = await spaces.examine(at, wanted)
+        if not await self._is_at_home(at, at_home):
+            reasons = (*reasons, "not all of its work has been brought home")
+        return reasons
+
+    async def release(
+        self,
+        at: Workplace,
+        wanted: Collecting,
+        at_home: Mapping[str, str],
+        recorded: Mapping[str, str],
+    ) -> bool:
+        """Remove a workspace if all of it is at home, and with it the recordings that are."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        is_kept = partial(self._is_at_home, at, at_home)
+        went = await spaces.release(at, wanted, is_kept=is_kept)
+        if went:
+            folder = self._layout.worker(at.attempt.run, at.attempt.worker)
+            await anyio.to_thread.run_sync(drop_recorded, folder, recorded)
+        return went
+
+    async def clear(
+        self, known: tuple[RunId, ...], at_home: Mapping[str, str], *, is_dry: bool
+    ) -> tuple[tuple[CleanItem, ...], bool]:
+        """Remove what is kept of runs that are not known; say if only the mirror is left then."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        strays = await spaces.clear_strays(known, is_dry=is_dry)
+        store = FarStore(mirror=self._repo, layout=self._layout, trees=self._known.home / "trees")
+        going = [one.path for one in strays if one.is_safe]
+        runs, is_empty = await store.clear(known, at_home, going=going, is_dry=is_dry)
+        return (*strays, *runs), is_empty
 
     async def read(
         self, attempt: AttemptId, after: int, *, wait: bool, is_focused: bool, egress: int
@@ -295,20 +341,8 @@ class Far:
             if not await self._host.attempts([str(folder)]):
                 raise
             chunk = await self._host.read(attempt, after, wait=wait, is_focused=is_focused)
-        length = chunk.next_offset - after
-        blob = await anyio.to_thread.run_sync(_part, folder / "recording", after, length)
-        end = _text(folder / "exit.json", 0) if chunk.end is not None else ""
-        heard = FarChunk(
-            next_offset=chunk.next_offset,
-            usage=chunk.usage,
-            is_clogged=chunk.is_clogged,
-            end=chunk.end,
-            exit_json=end,
-            egress=await anyio.to_thread.run_sync(
-                _text, self._layout.attempt(attempt) / "egress.log", egress
-            ),
-        )
-        return heard, blob
+        look = partial(_news, folder, after, chunk, egress)
+        return await anyio.to_thread.run_sync(look)
 
     async def close(self, *, detach: bool, stay: tuple[RunId, ...]) -> None:
         """Let go of all attempts: leave them running, or end them and wait until they are dead."""
@@ -323,11 +357,22 @@ def _bytes(file: Path) -> bytes:
         return b""
 
 
-def _part(file: Path, after: int, length: int) -> bytes:
-    if not length:
-        return b""
-    with file.open("rb") as recording:
-        return os.pread(recording.fileno(), length, after)
+def _news(folder: Path, after: int, chunk: Chunk, egress: int) -> tuple[FarChunk, bytes]:
+    """Return what is new of an attempt; more of its recording than the chunk, where there is."""
+    has_more = chunk.next_offset > after
+    heard = FarChunk(
+        usage=chunk.usage,
+        is_clogged=chunk.is_clogged,
+        end=chunk.end,
+        exit_json=_text(folder / "exit.json", 0) if chunk.end is not None else "",
+        egress=_text(folder / "egress.log", egress),
+    )
+    return heard, _part(folder / recording.FILE, after) if has_more else b""
+
+
+def _part(file: Path, after: int) -> bytes:
+    with file.open("rb") as opened:
+        return os.pread(opened.fileno(), _MOST_READ, after)
 
 
 def _text(file: Path, after: int) -> str:
@@ -341,15 +386,16 @@ def _text(file: Path, after: int) -> str:
 
 _ACTS: Sequence[Callable[..., Any]] = (
     *(Far.open, Far.tips, Far.supply, Far.tether, Far.admit, Far.prepare, Far.abandon, Far.look),
-    *(Far.collect, Far.kept, Far.read, Far.holds, Far.give, Far.expect, Far.take, Far.keep),
-    *(Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze, LocalHost.thaw),
-    *(LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize, LocalHost.cancel),
-    *(LocalHost.capacity, LocalSite.check_agents, LocalSite.report, LocalSite.launch),
-    *(LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget),
-    *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
-    *(LocalSite.drop, LocalSite.sow, LocalSite.reap, LocalSite.free_ports, LocalSite.tidy),
-    *(LocalSite.trashed, LocalSite.restore, LocalSite.purge, GitSpaces.resume),
-    *(GitSpaces.examine, GitSpaces.release, GitSpaces.clear_strays),
+    *(Far.collect, Far.examine, Far.release, Far.clear, Far.read, Far.holds, Far.give, Far.expect),
+    *(Far.take, Far.keep, Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze),
+    *(LocalHost.thaw, LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize),
+    *(LocalHost.cancel, LocalHost.capacity, LocalSite.check_agents, LocalSite.report),
+    *(LocalSite.describe,),
+    *(LocalSite.launch, LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end),
+    *(LocalSite.forget, LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there),
+    *(LocalSite.written_since, LocalSite.aside, LocalSite.drop, LocalSite.sow, LocalSite.reap),
+    *(LocalSite.free_ports, LocalSite.tidy, LocalSite.trashed, LocalSite.restore),
+    *(LocalSite.purge, GitSpaces.resume),
 )
 CALLS = {act.__qualname__: act for act in _ACTS}
 """All that can be asked over the pipe."""

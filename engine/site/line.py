@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process, TaskGroup
 
+from engine.beneath import remove_tree
 from engine.errors import WorkspaceError
 from engine.private import private_folder
 from engine.site.far import Far, Opening
@@ -167,6 +168,16 @@ class Line:
     async def close(self) -> None:
         """Hang up; the child ends by that."""
         self.is_closed = True
+        await self._hang_up()
+
+    async def leave(self) -> None:
+        """Hang up, and remove all that the child has kept; the next call begins with nothing."""
+        async with self._beginning:
+            await self._hang_up()
+            self._pipe = None
+            await anyio.to_thread.run_sync(remove_tree, self.opening.home)
+
+    async def _hang_up(self) -> None:
         if self._pipe is not None:
             self._pipe.close()
         if self.process is not None:

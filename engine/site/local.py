@@ -6,11 +6,13 @@ a keeper, in the worker's own surroundings, with their output recorded.
 
 import errno
 import os
+import platform
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +22,7 @@ import anyio.to_thread
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.placing import place
-from engine.agents.registry import adapter_named, check_startable
+from engine.agents.registry import adapter_named, bare_request, check_startable
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
@@ -32,14 +34,21 @@ from engine.phases import StopCause
 from engine.plan.model import (
     AgentChoice,
     IsolationStrategy,
-    PermissionMode,
-    Permissions,
     Runtime,
 )
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
+from engine.sandbox.tamper import News, changed_since
 from engine.site.place import Place
-from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplace
+from engine.site.seam import (
+    Ability,
+    CommandEnd,
+    Launched,
+    SiteReport,
+    SpaceAddress,
+    Terms,
+    Workplace,
+)
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces
@@ -105,9 +114,24 @@ class LocalSite:
         self._seedlings: dict[AttemptId, Seedling] = {}
 
     @property
+    def abilities(self) -> frozenset[Ability]:
+        """Return all abilities; without walls there is no sandbox to come into."""
+        every = frozenset(Ability)
+        return every if self._shelter.fences else every - {Ability.ENTER}
+
+    @property
     def can_confine(self) -> bool:
         """Return whether agents here can be kept from the content of the user's files."""
         return self._shelter.can_confine
+
+    async def describe(self) -> SiteReport:
+        """Return what this machine enforces, has to give, and runs."""
+        capacity = await self.host.capacity()
+        versions = await anyio.to_thread.run_sync(own_versions)
+        if self._repo is not None:
+            said = await self._repo.read("version")
+            versions["git"] = said.decode(errors="replace").strip().removeprefix("git version ")
+        return SiteReport(rows=self._shelter.report, capacity=capacity, versions=versions)
 
     def spaces(self, terms: Terms) -> GitSpaces | FolderSpaces:
         """Return the workspaces of the kind that a plan names."""
@@ -138,21 +162,9 @@ class LocalSite:
 
     def _check_agent(self, choice: AgentChoice, runtime: Runtime, folder: str) -> None:
         """Launch it as far as that goes without a workspace and a process."""
-        environ = self._shelter.environ
-        request = LaunchRequest(
-            choice=choice,
-            prompt="",
-            workspace="/",
-            home="/",
-            folder=folder,
-            permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
-            environment=environ,
-            user_home=user_home(environ),
-            passed=runtime.holes.env,
-            opened=runtime.holes.paths,
-            is_confined=self.can_confine,
-        )
-        check_startable(request)
+        environ = {**self._shelter.environ, "HOME": user_home(self._shelter.environ)}
+        more = {"folder": folder, "is_confined": self.can_confine}
+        check_startable(bare_request(choice, runtime, environ, **more))
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
@@ -330,6 +342,17 @@ class LocalSite:
         """Return whether a workspace is there."""
         return bool(address.path) and await anyio.to_thread.run_sync(os.path.isdir, address.path)
 
+    async def written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        """Return what was written in workspaces since a moment for each."""
+        return await anyio.to_thread.run_sync(self._written_since, runtime, trees)
+
+    def _written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        if not self._shelter.may_write(runtime, self._root):
+            return News(paths=(), is_whole=True)
+        each = [changed_since([Path(tree)], since_ns) for tree, since_ns in trees.items()]
+        paths = tuple(path for news in each for path in news.paths)
+        return News(paths=paths, is_whole=all(news.is_whole for news in each))
+
     async def aside(self, at: Workplace) -> SpaceAddress:
         """Make an empty folder beside a workspace, for an attempt with a role of its own."""
         folder = Path(at.address.path).with_name(at.attempt.role)
@@ -390,6 +413,15 @@ class LocalSite:
     async def purge(self, now: float) -> None:
         """Delete what has been in the trash for long enough."""
         await anyio.to_thread.run_sync(purge, self._layout.trash, now)
+
+
+def own_versions() -> dict[str, str]:
+    """Return the versions of this program, and of what it runs on."""
+    return {
+        "plait": version("plait"),
+        "Python": platform.python_version(),
+        "system": platform.platform(),
+    }
 
 
 def _git_of(job: Job) -> tuple[tuple[str, str], ...]:

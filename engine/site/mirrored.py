@@ -4,7 +4,7 @@ What is done in them is brought home: commits as a pack, files beside them span 
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ from engine.site.far import Far, Shelf
 from engine.site.line import NAME, Line
 from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Workplace
 from engine.site.spaces import GitSpaces
+from engine.site.sweeping import recorded
 from engine.store.layout import Layout
 
 
@@ -56,9 +57,19 @@ class ChildSpaces:
         self._repo = repo
         self._layout = layout
         self._supplying = anyio.Lock()
+        self._leaving = anyio.Lock()
+        self._making = 0
 
     async def prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
         """Bring what the workspace needs, and have it made."""
+        async with self._leaving:
+            self._making += 1  # from now on nobody takes the mirror away
+        try:
+            return await self._prepare(at, filling)
+        finally:
+            self._making -= 1
+
+    async def _prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
         repo, hide = self._repo, at.terms.runtime.branch_prefix
         await pin(repo, RefNames(at.attempt, hide), filling.commit)
         async with self._supplying:
@@ -177,21 +188,19 @@ class ChildSpaces:
         )
         return replace(change, embedded=embedded)
 
+    async def _at_home(self, at: Workplace) -> Mapping[str, str]:
+        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
+        return await refs_below(self._repo, names.pinned)
+
     async def examine(self, at: Workplace, wanted: Collecting) -> tuple[str, ...]:
         """Return why a workspace has to stay; nothing where all of it is kept here."""
-        reasons = await self._line.call(GitSpaces.examine, at, wanted)
-        far = await self._line.call(Far.kept, at)
-        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
-        near = await refs_below(self._repo, names.pinned)
-        if any(near.get(ref) != oid for ref, oid in far.items()):
-            reasons = (*reasons, "not all of its work has been brought here")
-        return reasons
+        return await self._line.call(Far.examine, at, wanted, await self._at_home(at))
 
     async def release(self, at: Workplace, wanted: Collecting) -> bool:
         """Remove a workspace if every byte of it is proved to be kept here."""
-        if await self.examine(at, wanted):
-            return False
-        return await self._line.call(GitSpaces.release, at, wanted)
+        worker = self._layout.worker(at.attempt.run, at.attempt.worker)
+        told = await anyio.to_thread.run_sync(recorded, worker)
+        return await self._line.call(Far.release, at, wanted, await self._at_home(at), told)
 
     async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
         """Remove a half-made workspace in which nothing has worked yet."""
@@ -208,10 +217,37 @@ class ChildSpaces:
         await forget(self._repo, space, with_branch=with_branch)
 
     async def clear_strays(self, known: Sequence[RunId], *, is_dry: bool) -> tuple[CleanItem, ...]:
-        """Remove provably safe workspaces of runs that are not known; none where nobody lived."""
+        """Remove provably safe workspaces of runs that are not known, and all else kept of them.
+
+        The mirror goes with the last of them, and the child that works on it.
+        """
         if not await self._line.has_lived():
             return ()
-        return await self._line.call(GitSpaces.clear_strays, known, is_dry=is_dry)
+        refs = (await refs_below(self._repo, "refs/plait")).items()
+        own = tuple(f"refs/plait/{run}/" for run in known)
+        at_home = {ref: oid for ref, oid in refs if not ref.startswith(own)}
+        async with self._leaving:
+            wanted = (tuple(known), at_home)
+            items, is_empty = await self._line.call(Far.clear, *wanted, is_dry=True)
+            if not is_dry:  # said first: an answer that a dying child takes with it names nothing
+                found, is_empty = await self._line.call(Far.clear, *wanted, is_dry=False)
+                items = tuple(_done(item, found) for item in items)
+            if not is_empty or self._making:
+                return items
+            home = str(self._line.opening.home)
+            if not is_dry:
+                await self._line.leave()
+        return (*items, CleanItem(worker=NAME, path=home, was_removed=not is_dry, is_for_good=True))
+
+
+def _done(item: CleanItem, found: Collection[CleanItem]) -> CleanItem:
+    """Return what came of an item: what is not found any more has gone."""
+    same = (
+        one
+        for one in found
+        if (one.run, one.worker, one.path) == (item.run, item.worker, item.path)
+    )
+    return next(same, replace(item, was_removed=item.is_safe))
 
 
 def _lacking(root: Path, found: Collection[CrossingEntry]) -> tuple[CrossingEntry, ...]:

@@ -7,6 +7,7 @@ something to its own site alone; everybody else hands it on, or shows it to peop
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -16,13 +17,31 @@ from engine.git.collection import CollectedChange, CollectRefused
 from engine.git.radar import Snapshot
 from engine.git.settings import Signature
 from engine.git.staging import MOST_NEW
-from engine.host.seam import AttemptExit, Host
+from engine.host.seam import AttemptExit, Capacity, Host
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement, Limits
 from engine.messages.questions import CleanItem, TrashItem
 from engine.messages.results import Entrance
 from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
+from engine.sandbox.tamper import News
 from engine.site.artifacts import Artifacts
+
+
+class Ability(StrEnum):
+    """Something that not every site can do: whatever needs it is refused there."""
+
+    ENTER = "enter"
+    """A human can come into an attempt's sandbox from here."""
+    FOLDERS = "folders"
+    """Workspaces may be plain folders, without git."""
+    FREEZE = "freeze"
+    """An attempt can be stopped where it stands, and go on."""
+    LIMITS = "limits"
+    """Limits hold, and can be changed while an attempt runs."""
+    OUTLIVE = "outlive"
+    """Attempts can go on without their engine, and be read by the next."""
+    TERMINAL = "terminal"
+    """An agent can be given a terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +173,20 @@ class CommandEnd:
         return f"ended with exit code {self.exit.exit_code}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SiteReport:
+    """The machine of a site, as it says itself.
+
+    Attributes:
+        rows: How each dimension can hold there at best.
+        versions: Of plait and of what it stands on, by name.
+    """
+
+    rows: tuple[Enforcement, ...]
+    capacity: Capacity
+    versions: Mapping[str, str]
+
+
 class Spaces(Protocol):
     """One kind of workspaces at a site."""
 
@@ -197,8 +230,15 @@ class Site(Protocol):
         """Return what reads, tells and ends attempts here."""
 
     @property
+    def abilities(self) -> frozenset[Ability]:
+        """Return what can be done here of what not every site can do."""
+
+    @property
     def can_confine(self) -> bool:
         """Return whether agents here can be kept from the content of the user's files."""
+
+    async def describe(self) -> SiteReport:
+        """Return what the machine of this site enforces, has to give, and runs."""
 
     def spaces(self, terms: Terms) -> Spaces:
         """Return the workspaces of the kind that a plan names.
@@ -267,6 +307,12 @@ class Site(Protocol):
 
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there."""
+
+    async def written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        """Return what was written in workspaces since a moment for each, by path and nanoseconds.
+
+        Nothing is looked at where the agents of such a run cannot write there.
+        """
 
     async def aside(self, at: Workplace) -> SpaceAddress:
         """Make an empty folder beside a workspace, for an attempt with a role of its own."""

@@ -130,6 +130,11 @@ class Shelter:
         return keeps_content(self.machine, best_request())
 
     @property
+    def fences(self) -> bool:
+        """Return whether anything here holds a worker inside its files."""
+        return files_rung(self.machine) is not None
+
+    @property
     def mounts(self) -> bool:
         """Return whether a worker's view of the machine is made of mounts."""
         return files_rung(self.machine) is Mechanism.BWRAP
@@ -247,8 +252,7 @@ class Shelter:
             MechanismMissing: The run requires more than holds here; it may have begun elsewhere.
         """
         request = self._request(job, reads=reads, has_terminal=has_terminal)
-        is_fenced = files_rung(self.machine) is not None
-        view = look(self.machine, request) if is_fenced else None
+        view = look(self.machine, request) if self.fences else None
         profile = confine(self.machine, request, view)
         required = {Dimension(name) for name in job.terms.runtime.require}
         if job.git is None:  # a command that is given no repository, and sees none

@@ -1,6 +1,6 @@
 """The workspaces of this disk, with git and without: made, looked at, collected, released."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -174,14 +174,24 @@ class GitSpaces:
         """Return why a worktree has to stay; nothing if it may go."""
         return (await self._verdict(at, wanted)).reasons
 
-    async def release(self, at: Workplace, wanted: Collecting) -> bool:
-        """Remove a worktree whose every byte is proved to be kept elsewhere, unless it has gone."""
+    async def release(
+        self,
+        at: Workplace,
+        wanted: Collecting,
+        *,
+        is_kept: Callable[[], Awaitable[bool]] | None = None,
+    ) -> bool:
+        """Remove a worktree whose every byte is proved to be kept elsewhere, unless it has gone.
+
+        `is_kept` is asked last, once all of it has been collected.
+        """
         if not await anyio.Path(at.address.path).is_dir():
             return True
         verdict = await self._verdict(at, wanted)
-        if verdict.is_safe:
+        is_going = verdict.is_safe and (is_kept is None or await is_kept())
+        if is_going:
             await discard(self._repo, self._layout, verdict)
-        return verdict.is_safe
+        return is_going
 
     async def _verdict(self, at: Workplace, wanted: Collecting) -> RemovalVerdict:
         space = await self._space(at)

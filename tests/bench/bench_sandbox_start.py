@@ -34,8 +34,10 @@ from engine.sandbox.environment import environment
 from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from engine.sandbox.request import ConfineRequest
+from engine.site.local import LocalSite
 from engine.site.place import find_place
 from engine.site.shelter import Shelter
+from engine.site.sites import Sites
 from engine.work.run_ports import RunPort
 from tests.bench.bench_keeper import IN_MEMORY, _cpu_s, _named
 from tests.support.git_lab import Lab
@@ -182,7 +184,8 @@ async def proving(lab: Lab, root: Path, env: dict[str, str]) -> list[Row]:
     for what, rung, bound in (("fenced", "bwrap", 10), ("unfenced", "none", 250)):
         machine = probe({**env, "PLAIT_SANDBOX": rung}, root / "state")
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
-        once = partial(_prove, Proof(place, shelter), _state())
+        here = cast("LocalSite", SimpleNamespace())
+        once = partial(_prove, Proof(place, shelter, Sites(here)), _state())
         took = statistics.median([await seconds(once) for _ in range(9)]) * 1000
         rows.append(Row(f"proof of an attempt, {what}", took, bound, "ms"))
     return rows
@@ -201,10 +204,15 @@ def _state() -> RunState:
         env=(), paths=(), has_docker=False, has_ssh_agent=False, network=network
     )
     runtime = SimpleNamespace(
-        holes=holes, branch_prefix="plait", execution_mode="process", isolation="worktree"
+        holes=holes,
+        branch_prefix="plait",
+        execution_mode="process",
+        isolation="worktree",
+        history=None,
+        site="",
     )
     plan = SimpleNamespace(runtime=runtime)
-    one = SimpleNamespace(workspace=None)
+    one = SimpleNamespace(begun=SimpleNamespace(workspace=None, site=""))
     state = SimpleNamespace(run="r", workers={_ONE: one}, plan=plan, agent_of=lambda _: None)
     return cast("RunState", state)
 

@@ -1,5 +1,6 @@
 """`clean` over whole runs: branches that landed, worktrees whose run is gone, and getting back."""
 
+import os
 import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -160,3 +161,45 @@ async def test_nothing_is_left_of_the_workspaces_of_a_run_that_is_over(place: Me
         assert folder.is_dir()
         await engine.port.ask(CleanUp())
         assert not folder.exists()
+
+
+async def test_what_a_child_kept_goes_with_its_run_and_the_mirror_with_the_last_one(
+    place: MergingPlace,
+):
+    agent = scripted(
+        {"write": {"path": "code", "text": changed(2, "work")}},
+        {"shell": "echo session > $HOME/session"},
+        {"result": "done"},
+    )
+    step = {"name": "s1", "agent": agent}
+    plan = place.manifest(step, isolation_strategy="worktree", sites={"default": "child"})
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan)
+        (site,) = (place.tmp_path / "state" / "sites").iterdir()
+        far = site / "mirror.git/plait/runs" / run.id
+        files = sorted(
+            path.name for path in far.rglob("*") if path.name in {"recording", "session"}
+        )
+        assert files == ["recording", "session"]
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        await engine.wait_idle()
+        files = [path.name for path in far.rglob("*") if path.name in {"recording", "session"}]
+        assert files == ["session"]  # the same recording is here, and HOME is kept as on this disk
+        assert [one.path for one in (await engine.diff(run.id, "s1/worker_1")).files] == ["code"]
+        assert [line.text for line in (await engine.log(run.id, "s1/worker_1")).lines]
+    shutil.rmtree(place.built.path / ".git/plait/runs" / run.id)
+    async with place.engine() as engine:
+        (asked,) = await engine.port.ask(CleanUp(dry_run=True))
+        assert (asked.run, asked.path, asked.is_safe, far.exists()) == (
+            run.id,
+            str(far),
+            True,
+            True,
+        )
+        (gone,) = await engine.port.ask(CleanUp())
+        assert (gone.run, gone.was_removed, far.exists()) == (run.id, True, False)
+        (label,) = (site / "mirror.git/plait/trash").glob("*/removed.json")
+        os.utime(label, (0, 0))  # as if it had been there for a month
+        assert await engine.port.ask(CleanUp()) == ()
+        (mirror,) = await engine.port.ask(CleanUp())
+        assert (mirror.path, mirror.was_removed, site.exists()) == (str(site), True, False)

@@ -185,6 +185,18 @@ async def test_what_a_keeper_wrote_of_another_attempt_is_written_once(bare: Grou
     assert (names(seen.violations), names(seen.mentioned)) == ({"recording"}, {"new.txt"})
 
 
+@pytest.mark.parametrize("site", ["local", "child"])
+async def test_what_is_written_in_a_tree_at_rest_is_mentioned_at_every_site(
+    bare: Ground, site: str
+) -> None:
+    deed = "echo x > ../../../one/worker_1/attempt_1/new.txt; echo 2 > two.txt"
+    second = {"name": "two", "dependencies": ["one"], "run": deed}
+    plan = bare.plan(CALM, second, sites={"default": site})
+    seen = await bare.run(plan, of="two")
+    assert (seen.violations, names(seen.mentioned)) == ((), {"new.txt"})
+    assert "nothing tells whether it was the worker or you" in seen.remarks
+
+
 async def test_the_note_of_how_things_were_cannot_be_done_away_with(bare: Ground):
     away = "rm {git}/plait/runs/*/one/worker_1/attempt_1/before.json"
     seen = await bare.run(bare.plan(f"{away} && {HOOK}"))

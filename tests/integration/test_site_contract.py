@@ -1,7 +1,9 @@
 """One contract for every site: the same trees, refs, ends and bytes, wherever a worker lives."""
 
+import hashlib
 import os
 import random
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,15 +23,17 @@ from engine.plan.model import IsolationStrategy
 from engine.site.artifacts import artifacts_folder
 from engine.site.line import _Waiting
 from engine.site.local import LocalSite
-from engine.site.seam import Brought, Filling
+from engine.site.seam import Ability, Brought, Filling
+from engine.site.trash import KEPT_S
 from engine.site.wire import ask
 from tests.support.sites import RUN, WANTED, WORKER, MortalLine, Scene, scene
 
 pytestmark = pytest.mark.anyio
-SITES = ["local", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
+SITES = ["local", "fake", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
 CHILDREN = ["child", "lossy"]
 LIVES, KILLS = 12, 2
 SEEDS = 9 if os.environ.get("PLAIT_THOROUGH") else 1
+FLOOD_MB = 200 if os.environ.get("PLAIT_THOROUGH") else 24
 WORK = "echo three >> code; rm old; echo new > fresh; mkdir cache; echo junk > cache/x; echo said"
 """Edits, a deletion, a new file, and one that the repository's rules keep out."""
 
@@ -104,6 +108,38 @@ async def test_the_recording_here_is_the_recording_there(stage: Scene) -> None:
     assert (bool(frames), used) == (True, len(stage.recording(at.attempt)))
     assert (stage.place.layout.attempt(at.attempt) / "exit.json").is_file()
     assert await stage.to_end(at.attempt) == (out, end)
+
+
+async def test_three_floods_at_once_are_recorded_here_as_there(stage: Scene) -> None:
+    numbers = (1, 2, 3)
+    sizes: dict[int, int] = {}
+
+    async def flood(number: int) -> None:
+        at = await stage.prepared(stage.at(number))
+        at = replace(at, limits=Limits(time_seconds=60, output_mb=2 * FLOOD_MB))
+        await stage.site.launch(at, f"yes {'x' * 99} | head -c {FLOOD_MB << 20}", {})
+        sizes[number] = len((await stage.to_end(at.attempt))[0])
+        digests = {
+            hashlib.sha256(bytes_of(at.attempt)).digest()
+            for bytes_of in (stage.recording, stage.far_recording)
+        }
+        assert len(digests) == 1
+
+    async with anyio.create_task_group() as tasks:
+        for number in numbers:
+            tasks.start_soon(flood, number)
+    assert sizes == dict.fromkeys(numbers, FLOOD_MB << 20)
+
+
+async def test_what_is_recorded_crosses_in_few_calls(tmp_path: Path) -> None:
+    async with scene("child", tmp_path) as far:
+        at = await far.prepared()
+        at = replace(at, limits=Limits(time_seconds=60, output_mb=50))
+        await far.site.launch(at, f"yes | head -c {24 << 20}", {})
+        await wait_file(far.far_folder(at.attempt) / "exit.json")
+        before = far.line._last
+        out, _ = await far.to_end(at.attempt)
+        assert (len(out), far.line._last - before <= 10) == (24 << 20, True)
 
 
 @pytest.mark.parametrize("command", ["exit 0", "exit 3", "kill -9 $$"])
@@ -189,12 +225,45 @@ async def test_an_agent_is_told_frozen_and_ended(stage: Scene) -> None:
     await host.freeze(at.attempt)
     await host.thaw(at.attempt)
     await host.hold_clock(at.attempt, held=True)
-    await stage.site.change_limits(at.attempt, Limits(time_seconds=30))
-    await host.set_limits(at.attempt, Limits(time_seconds=30))
+    with stage.refusing_without(Ability.LIMITS):
+        await stage.site.change_limits(at.attempt, Limits(time_seconds=30))
+    with stage.refusing_without(Ability.LIMITS):
+        await host.set_limits(at.attempt, Limits(time_seconds=30))
     await host.cancel(at.attempt, StopCause.USER, grace_s=0)
     _, end = await stage.to_end(at.attempt)
     assert end.cause is StopCause.USER
     await stage.site.end(at.attempt)
+
+
+async def test_what_a_site_cannot_do_it_refuses(stage: Scene) -> None:
+    folders = stage.at(isolation=IsolationStrategy.DIRECTORY).terms
+    with stage.refusing_without(Ability.FOLDERS):
+        assert await stage.site.spaces(folders).clear_strays([], is_dry=True) == ()
+    at = await stage.prepared()
+    await stage.site.launch(at, "echo ready; exec sleep 1000", {})
+    await stage.wait_output(at.attempt, b"ready\n")
+    with stage.refusing_without(Ability.ENTER):
+        assert (await stage.site.enter(at, is_collected=False)).argv
+    with stage.refusing_without(Ability.TERMINAL):
+        await stage.site.host.resize(at.attempt, 24, 80)
+    await stage.site.stop(at.attempt)
+    assert (await stage.to_end(at.attempt))[1].cause is StopCause.USER
+
+
+@pytest.mark.parametrize("kind", ["local", "fake"])
+async def test_an_attempt_goes_on_without_its_engine_or_that_is_refused(
+    tmp_path: Path, kind: str
+) -> None:
+    async with scene(kind, tmp_path) as stage:
+        at = await stage.prepared()
+        await stage.site.launch(at, "echo ready; exec sleep 1000", {})
+        await stage.wait_output(at.attempt, b"ready\n")
+        with stage.refusing_without(Ability.OUTLIVE):
+            await stage.site.host.aclose(detach=True)
+        folder = str(stage.place.layout.attempt(at.attempt))
+        assert await stage.site.host.attempts([folder]) == (at.attempt,)
+        await stage.site.stop(at.attempt)
+        assert (await stage.to_end(at.attempt))[1].cause is StopCause.USER
 
 
 async def test_a_tree_is_seen_while_it_changes(stage: Scene, tmp_path: Path) -> None:
@@ -221,6 +290,92 @@ async def test_a_workspace_goes_once_its_work_is_home(stage: Scene) -> None:
     assert not await stage.site.is_there(at.address)
 
 
+async def test_what_was_recorded_is_read_after_its_workspace_has_gone(stage: Scene) -> None:
+    at = await stage.prepared()
+    await stage.site.launch(at, "echo x > y; for n in $(seq 500); do echo line $n; done", {})
+    told = await stage.to_end(at.attempt)
+    await stage.site.forget(at.attempt)
+    await stage.spaces.collect(at, WANTED)
+    assert await stage.spaces.release(at, WANTED)
+    assert await stage.site.is_known(at.attempt)
+    await stage.site.host.attempts([str(stage.place.layout.attempt(at.attempt))])
+    assert await stage.to_end(at.attempt) == told
+
+
+async def test_a_far_recording_goes_with_its_workspace_if_the_same_bytes_are_here(
+    far: Scene,
+) -> None:
+    kept = {}
+    for number in (1, 2):
+        at = await far.worked("echo x > y; echo said", await far.prepared(far.at(number)))
+        await far.spaces.collect(at, WANTED)
+        if number == 2:
+            with far.place.layout.recording(at.attempt).open("r+b") as here:
+                here.write(b"altered")
+        assert await far.spaces.release(at, WANTED)
+        kept[number] = far.far_folder(at.attempt).joinpath("recording").exists()
+    assert kept == {1: False, 2: True}
+
+
+async def test_what_a_child_keeps_of_a_run_goes_once_the_run_is_gone_here(far: Scene) -> None:
+    at = await far.worked("echo x > y; echo session > $HOME/s1")
+    home = far.far_folder(at.attempt).parent / "home"
+    await far.spaces.collect(at, WANTED)
+    assert await far.spaces.clear_strays([RUN], is_dry=False) == ()
+    assert (home / "s1").exists()
+    kept = await far.spaces.clear_strays([], is_dry=True)
+    assert [(one.run, one.worker, one.reasons) for one in kept] == [
+        (RUN, str(WORKER), ()),
+        (RUN, "", ()),
+    ]
+    assert await far.spaces.release(at, WANTED)
+    asked = await far.spaces.clear_strays([], is_dry=True)
+    assert (home / "s1").exists()
+    gone = await far.spaces.clear_strays([], is_dry=False)
+    assert [(one.run, one.is_safe) for one in asked] == [(RUN, True)]
+    assert [(one.run, one.path, one.was_removed, one.is_for_good) for one in gone] == [
+        (RUN, str(home.parents[2]), True, True)
+    ]
+    assert not home.parents[2].exists()
+    # The trash holds the workspace for a while, and so the mirror stays until it is empty.
+    await far.site.purge(time.time() + 2 * KEPT_S)
+    (mirror,) = await far.spaces.clear_strays([], is_dry=False)
+    assert (mirror.run, mirror.path) == ("", str(far.line.opening.home))
+    assert not await anyio.Path(mirror.path).exists()
+    again = await far.worked("echo y > z", await far.prepared())
+    assert change_of(await far.spaces.collect(again, WANTED)).head != far.base
+
+
+async def test_what_is_not_at_home_keeps_what_a_child_has_of_a_run(far: Scene) -> None:
+    at = await far.worked("echo x > y")
+    await far.spaces.collect(at, WANTED)
+    assert await far.spaces.release(at, WANTED)
+    head = f"refs/plait/{RUN}/{WORKER}/attempt_1/head"
+    far.built.git("update-ref", "-d", head)
+    (kept,) = await far.spaces.clear_strays([], is_dry=False)
+    assert kept.reasons == (f"{head} is not in your repository",)
+    assert far.far_folder(at.attempt).exists()
+
+
+async def test_an_agent_that_lives_keeps_what_a_child_has_of_its_run(tmp_path: Path) -> None:
+    async with scene("loose", tmp_path) as far:
+        at = await far.prepared()
+        await far.site.launch(at, "echo ready; exec sleep 1000", {})
+        await far.wait_output(at.attempt, b"ready\n")
+        (_, run) = await far.spaces.clear_strays([], is_dry=False)
+        assert "an agent of it still runs" in run.reasons
+        await far.site.end(at.attempt)
+
+
+async def test_a_workspace_stays_while_the_last_of_its_work_is_not_at_home(far: Scene) -> None:
+    at = await far.worked("echo x > y")
+    await far.spaces.collect(at, WANTED)
+    await anyio.Path(at.address.path, "later").write_text("z\n")
+    assert await far.spaces.examine(at, WANTED) == ("not all of its work has been brought home",)
+    assert not await far.spaces.release(at, WANTED)
+    assert await far.site.is_there(at.address)
+
+
 async def test_a_workspace_is_made_once_and_resumed(stage: Scene) -> None:
     at = await stage.worked("echo x > y")
     again = await stage.spaces.prepare(replace(at), Filling(commit=stage.base))
@@ -237,6 +392,24 @@ async def test_earlier_workspaces_are_found(stage: Scene) -> None:
     first = await stage.prepared()
     second = await stage.prepared(stage.at(2))
     assert await stage.site.earlier(second.address, [1, 7]) == (first.address,)
+
+
+@pytest.mark.parametrize("kind", ["local", "child"])
+@pytest.mark.parametrize(
+    "rung", ["none", pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap"))]
+)
+async def test_what_is_written_in_a_workspace_at_rest_is_seen_where_agents_can_reach_it(
+    tmp_path: Path, kind: str, rung: str
+) -> None:
+    with anyio.fail_after(120):
+        async with scene(kind, tmp_path, rung=rung) as stage:
+            rests, works = await stage.prepared(), await stage.prepared(stage.at(2))
+            trees, runtime = {rests.address.path: time.time_ns()}, works.terms.runtime
+            assert (await stage.site.written_since(runtime, trees)).paths == ()
+            await stage.worked(f"sleep 0.02; echo x > {rests.address.path}/code; true", works)
+            seen = await stage.site.written_since(runtime, trees)
+            expected = (Path(rests.address.path, "code"),) if rung == "none" else ()
+            assert (seen.paths, seen.is_whole) == (expected, True)
 
 
 async def test_a_workspace_nobody_worked_in_leaves_nothing(stage: Scene) -> None:
@@ -338,7 +511,7 @@ async def test_a_child_killed_at_many_moments_changes_nothing_of_any_result(
     tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
-    async with scene("child", tmp_path) as far:
+    async with scene("lossy" if seed % 2 else "child", tmp_path) as far:
         expected = far.by_hand(WORK, when="@1700000000 +0000")
         killed = 0
         span = 0.0

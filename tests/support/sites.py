@@ -4,14 +4,16 @@ import os
 import random
 import secrets
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
+from engine.errors import EngineError
 from engine.git.settings import Signature
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit, Stream
@@ -24,11 +26,21 @@ from engine.site.far import Opening
 from engine.site.line import Line
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
-from engine.site.seam import Collecting, Filling, Site, SpaceAddress, Spaces, Terms, Workplace
+from engine.site.seam import (
+    Ability,
+    Collecting,
+    Filling,
+    Site,
+    SpaceAddress,
+    Spaces,
+    Terms,
+    Workplace,
+)
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.spaces import spaces_at
 from engine.site.wire import Message, Pipe
+from engine.testing.fake_site import FakeSite
 from tests.support.repositories import RepositoryBuilder
 
 RUN = RunId(secrets.token_hex(3))
@@ -164,10 +176,13 @@ class Scene:
 
     def far_recording(self, attempt: AttemptId) -> bytes:
         """The recording where the worker lives."""
+        return (self.far_folder(attempt) / "recording").read_bytes()
+
+    def far_folder(self, attempt: AttemptId) -> Path:
+        """An attempt's folder where the worker lives."""
         if isinstance(self.site, LocalSite):
-            return self.recording(attempt)
-        home = self.line.opening.home
-        return (home / "mirror.git/plait/runs" / attempt.path / "recording").read_bytes()
+            return self.place.layout.attempt(attempt)
+        return self.line.opening.home / "mirror.git/plait/runs" / attempt.path
 
     def by_hand(self, script: str, *, when: str) -> str:
         """The commit that a script's work makes in a clone of the user's own."""
@@ -181,6 +196,15 @@ class Scene:
         }
         self.built.git("commit", "-q", "-m", "left over", cwd=clone, env=env)
         return self.built.git("rev-parse", "HEAD", cwd=clone)
+
+    @contextmanager
+    def refusing_without(self, ability: Ability) -> Iterator[None]:
+        """What is done here succeeds at a site with this ability, and is refused by one without."""
+        if ability in self.site.abilities:
+            yield
+        else:
+            with pytest.raises(EngineError):
+                yield
 
     def refs(self) -> Mapping[str, str]:
         """The refs of ours in the user's repository, with what they name."""
@@ -196,12 +220,14 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(kind: str, tmp_path: Path, *, depth: int | None = None) -> AsyncIterator[Scene]:
-    """A scene with a site: `local`, `child`, or a child of some kind.
+async def scene(
+    kind: str, tmp_path: Path, *, depth: int | None = None, rung: str = ""
+) -> AsyncIterator[Scene]:
+    """A scene with a site: `local`, `child`, `fake`, or a child of some kind.
 
     A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
     the agents of a `loose` one outlive it. With a `depth`, the repository is a shallow clone of one
-    with three commits.
+    with three commits. A `rung` of file isolation is enforced instead of the best there is.
     """
     built = RepositoryBuilder(tmp_path / ("project" if depth is None else "origin"))
     base = built.commit({"code": "one\ntwo\n", "old": "x\n", ".gitignore": "cache\n"}, "start")
@@ -214,9 +240,17 @@ async def scene(kind: str, tmp_path: Path, *, depth: int | None = None) -> Async
     home = tmp_path / "state"
     (home / "far").mkdir(parents=True)
     env = {**os.environ, "HOME": str(built.home), "PLAIT_STATE_HOME": str(home)}
+    env |= {"PLAIT_SANDBOX": rung} if rung else {}
     place = await find_place(built.path, env)
     await anyio.to_thread.run_sync(place.layout.make)
-    opened = _local(place, env, tmp_path) if kind == "local" else _child(kind, place, env)
+    opened: AbstractAsyncContextManager[Site]
+    match kind:
+        case "local":
+            opened = _local(place, env, tmp_path)
+        case "fake":
+            opened = FakeSite.opened(place, env)
+        case _:
+            opened = _child(kind, place, env)
     async with opened as site:
         yield Scene(built=built, place=place, site=site, base=base)
 

@@ -51,6 +51,7 @@ _SHARED = {
     **dict.fromkeys(("history", "stats"), "history"),
     **dict.fromkeys(("validate", "plan"), "manifest"),
     **dict.fromkeys(("clean", "restore"), "cleaning"),
+    **dict.fromkeys(("sites", "site"), "sites"),
     **dict.fromkeys(("completions", "man"), "pages"),
 }
 

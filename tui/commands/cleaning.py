@@ -35,11 +35,11 @@ async def _clean(args: argparse.Namespace) -> int:
     for item in items:
         word = "would go" if args.dry_run else "went"
         what = word if item.is_safe else f"stays: {shown('; '.join(item.reasons))}"
-        put(f"{item.run}/{item.worker}  {what}")
+        put(f"{'/'.join(filter(None, (item.run, item.worker)))}  {what}")
         put(f"  {shown(f'branch {item.branch}' if item.branch else item.path)}")
     if not items:
         say("there is no workspace to clean")
-    elif any(item.is_safe and not item.branch for item in items):
+    elif any(item.is_safe and not (item.branch or item.is_for_good) for item in items):
         say("the trash keeps what goes for 30 days, and its space; `plait restore` lists it")
     return EXIT_OK
 

@@ -21,7 +21,7 @@ _FILTERS = {
     "agent": "of one agent",
     "model": "of one model",
     "step": "of one step",
-    "outcome": "success, failed, cancelled, skipped or pending",
+    "outcome": "success, unchanged, failed, cancelled, skipped or pending",
 }
 
 

@@ -16,7 +16,7 @@ _BY_GROUP = {
         *("diff", "merge", "check", "land", "terminal", "edit", "edit_all", "copy", "copy_name"),
         *("mark", "select"),
     ),
-    "THE RUN": ("pause_run", "no_wide", "new", "publish"),
+    "THE RUN": ("start", "pause_run", "no_wide", "new", "publish"),
     "CONSOLE": (
         *("undo", "redo", "palette", "help", "leave", "quit", "quit_now", "to_shell", "redraw"),
         *("show_theme", "show_keys"),

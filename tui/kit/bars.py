@@ -110,8 +110,9 @@ def message(row: Row, cells: int) -> Row:
     return fit((Span(" "), *cut_row(row, cells - 2)), cells)
 
 
-def ask_rows(said: Row, key: str, cells: int) -> list[Row]:
-    """Return what is asked first, and under it the two answers."""
+def ask_rows(said: Row, yes: Sequence[str], no: Sequence[str], cells: int) -> list[Row]:
+    """Return what is asked first, and under it the two answers with their keys."""
     mark = Span("? ", Ink(Role.WAITING, bold=True))
-    answer = words(Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it")
+    does, leaves = (Span(" ".join(dict.fromkeys(filter(None, keys))), KEY) for keys in (yes, no))
+    answer = words(Span("  ", TEXT), does, " does it   ", leaves, " leaves it")
     return [message((mark, *said), cells), message(answer, cells)]

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -39,6 +39,8 @@ class Fence:
 class Ground:
     """A run of three workers in a plain folder, each with its tree and one ended attempt."""
 
+    site = ""
+
     def __init__(self, top: Path) -> None:
         self.project = top / "project"
         self.project.mkdir()
@@ -63,7 +65,7 @@ class Ground:
         return self.run.parent / "trees" / worker.short
 
     def stand(self, worker: WorkerId, phase: Phase) -> None:
-        begun = Begun(workspace=str(self.tree(worker)))
+        begun = Begun(workspace=str(self.tree(worker)), site=self.site)
         w = replace(self.state.workers[worker], phase=phase, begun=begun)
         self.state = replace(self.state, workers={**self.state.workers, worker: w})
 
@@ -128,6 +130,26 @@ def test_only_who_began_before_it_is_told_what_was_written(ground: Ground) -> No
     written = {str(path) for path in (ground.tree(THIRD) / "file", recording)}
     late = ground.begin(SECOND)
     assert ground.end(early, late) == [written | {str(ground.project / "new")}, set()]
+
+
+def test_trees_of_another_site_are_looked_into_there(ground: Ground) -> None:
+    asked_of: list[Mapping[str, int]] = []
+
+    def walk(trees: Mapping[str, int]) -> News:
+        asked_of.append(trees)
+        return News(paths=(Path("/far/file"),), is_whole=True)
+
+    ground.site, ground.fence.is_open = "elsewhere", False
+    for worker in (SECOND, THIRD):
+        ground.stand(worker, Phase.REVIEWING)
+    shutil.rmtree(ground.tree(THIRD))  # nothing here tells of it
+    ground.stand(THIRD, Phase.FINISHED)
+    question = ground.begin(FIRST)
+    (seen,) = ground.sight.after(ground.state, ground.known, [question], walk)
+    assert seen.trees.paths == (Path("/far/file"),)
+    assert [set(trees) for trees in asked_of] == [
+        {str(ground.tree(worker)) for worker in (SECOND, THIRD)}
+    ]
 
 
 def test_what_was_at_work_when_one_began_or_is_again_is_not_looked_at(ground: Ground) -> None:
