@@ -106,7 +106,7 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(str(worker.cause))
     if Badge.PAUSED in worker.badges:
         parts.append("paused")
-    return "  ".join([*parts, *_standing(worker), *_doing(worker), *_costs(worker)])
+    return "  ".join([*parts, *_came_to(worker), *_doing(worker), *_costs(worker)])
 
 
 def _doing(worker: WorkerView) -> list[str]:
@@ -118,7 +118,7 @@ def _doing(worker: WorkerView) -> list[str]:
     return [first_line(text) for text in told if text]
 
 
-def _standing(worker: WorkerView) -> list[str]:
+def _came_to(worker: WorkerView) -> list[str]:
     """Return what it asks, why it failed, how it ended without a change, or its change."""
     if worker.questions:
         return [f"asks: {first_line(worker.questions[0].text)}"]
