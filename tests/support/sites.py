@@ -155,13 +155,14 @@ class Scene:
 
     async def to_end(self, attempt: AttemptId) -> tuple[bytes, AttemptExit]:
         """What an attempt wrote, and how it ended."""
-        out, offset = b"", 0
+        parts: list[bytes] = []  # joined once: hundreds of megabytes come in thousands of parts
+        offset = 0
         while True:
             chunk = await self.site.host.read(attempt, offset)
-            out += b"".join(f.data for f in chunk.frames if f.stream is Stream.OUT)
+            parts += (f.data for f in chunk.frames if f.stream is Stream.OUT)
             offset = chunk.next_offset
             if chunk.end is not None:
-                return out, chunk.end
+                return b"".join(parts), chunk.end
 
     async def wait_output(self, attempt: AttemptId, text: bytes) -> None:
         """Return when an attempt has written this."""
