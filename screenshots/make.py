@@ -1,15 +1,17 @@
 """Draw the pictures of this folder from the real console, on the scripted run of the tests.
 
 `python screenshots/make.py` draws all of them anew; `--check` says which are out of date, and
-changes nothing.
+changes nothing. Pictures of what many runs came to are from real runs, which never go the same way
+twice: `--real` draws them anew.
 """
 
 import re
 import sys
+import tempfile
 import time
 from html import unescape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -17,10 +19,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from engine.messages.results import EngineView  # noqa: E402
+from screenshots.real import worked  # noqa: E402
 from tests.support import consoles, world  # noqa: E402
 from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402
-from tui.app import Options  # noqa: E402
+from tui.app import Options, PlaitApp  # noqa: E402
+from tui.commands.braid import svg as braid_svg  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
 _RUNNING = "implement/worker_1"
@@ -92,6 +96,15 @@ SHOTS = (
 )
 
 
+REAL = (
+    Shot("stats", "Stats: what attempts came to, and how it went week by week", (120, 36)),
+    Shot("stats-wide", "Stats on a wide screen", (200, 50)),
+)
+_HOW_REAL = """Drawn by `python screenshots/make.py --real`. Engine, git, landings and figures are
+real; the agents play scripts, and the hands of the clock are turned between the runs."""
+_BRAID = "A braid: strands leave the branch and come back; conflicts, who decided, what it cost"
+
+
 def _views() -> dict[str, EngineView]:
     return {
         "run": world.csvlite(),
@@ -131,6 +144,25 @@ async def draw(shot: Shot) -> str:
         return upright(console.app.export_screenshot(title=f"plait: {shot.name}"))
 
 
+async def draw_real(folder: Path) -> dict[str, str]:
+    """Pictures of what real runs came to, by their names."""
+    async with worked(folder) as (engine, braid):
+        port: Any = engine.port
+        found = {"braid.svg": braid_svg(braid)}
+        for shot in REAL:
+            options = Options(has_truecolor=True, is_plain=False)
+            app = PlaitApp(port, theme=shot.theme, options=options)
+            async with app.run_test(size=shot.size) as pilot:
+                console = consoles.Console(app, pilot, port)
+                await console.until(lambda: app.session.bridge.view is not None)  # noqa: B023
+                await console.do("go_stats")
+                await console.shows("week by week")
+                await console.pilot.pause(0.4)
+                drawn = app.export_screenshot(title=f"plait: {shot.name}")
+                found[f"{shot.name}.svg"] = upright(drawn)
+    return found
+
+
 _TEXT = re.compile(r'<text[^>]*? x="([\d.]+)"[^>]*? textLength="([\d.]+)"[^>]*>([^<]*)</text>')
 _ID = re.compile(r"terminal-\d+-")
 
@@ -160,6 +192,10 @@ def readme() -> str:
         "# Pictures of the console",
         "Drawn by `make shots` from the real console on a scripted run; never by hand.",
         *(f"## {shot.says}\n\n![{shot.says}]({shot.name}.svg)" for shot in SHOTS),
+        "# From real runs",
+        _HOW_REAL,
+        *(f"## {shot.says}\n\n![{shot.says}]({shot.name}.svg)" for shot in REAL),
+        f"## {_BRAID}\n\n![{_BRAID}](braid.svg)",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -169,6 +205,9 @@ def main(argv: list[str]) -> int:
     time.tzset()
     wanted = {f"{shot.name}.svg": anyio.run(draw, shot) for shot in SHOTS}
     wanted["README.md"] = readme()
+    if "--real" in argv:
+        with tempfile.TemporaryDirectory(prefix="plait-shots-") as folder:
+            wanted |= anyio.run(draw_real, Path(folder))
     stale = [
         name
         for name, text in wanted.items()

@@ -56,6 +56,7 @@ _SCREENS = {
     "inbox": ("inbox.screen", "InboxScreen"),
     "plan": ("plan.screen", "PlanScreen"),
     "runs": ("runs.screen", "RunsScreen"),
+    "stats": ("stats.screen", "StatsScreen"),
 }
 """Where each screen is; loaded when it is first gone to, and not before the first paint."""
 
@@ -75,6 +76,7 @@ class Options:
             options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
         program: The command that runs a sub-command of plait on this repository, from its words.
+        folder: Where runs are started, and their manifests lie; None where none can be started.
         can_stay_alive: Whether agents go on when this console is left.
         is_alone: Whether it was opened for the screen it begins on: there is no other, and leaving
             that leaves the console.
@@ -92,6 +94,7 @@ class Options:
     config: Path | None = None
     shell: Callable[[str, str], Sequence[str]] | None = None
     program: Callable[..., Sequence[str]] | None = None
+    folder: Path | None = None
     can_stay_alive: bool = True
     is_alone: bool = False
     notifies: bool = False
@@ -163,6 +166,7 @@ class PlaitApp(Sequences):
         from tui.bridge import Bridge  # noqa: PLC0415  the first frame is painted before
         from tui.kit.living import Living  # noqa: PLC0415  likewise
         from tui.kit.session import Session  # noqa: PLC0415  likewise
+        from tui.kit.starting import Starter  # noqa: PLC0415  likewise
 
         options = self._opened_with
         session = Session(
@@ -180,6 +184,7 @@ class PlaitApp(Sequences):
             shell=options.shell,
             program=options.program,
             player=options.player,
+            starter=Starter(options.folder) if options.folder else None,
         )
         living = Living(session, is_in_tmux="TMUX" in os.environ)
         if options.memory:

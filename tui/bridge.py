@@ -40,12 +40,13 @@ from engine.messages.merging import (
     WeaveHunks,
 )
 from engine.messages.patches import ViewPatch, patched
-from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun
+from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun, StartPlan
 from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
+from engine.messages.statistics import CountAttempts, Figures
 from tui.words.clean import clean_code, clean_code_block, clean_tree
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
-    from engine.api import CandidateTable, ConflictView, EnginePort, PlannedLanding, Wove
+    from engine.api import CandidateTable, ConflictView, EnginePort, Plan, PlannedLanding, Wove
 
 T = TypeVar("T")
 _KEPT_EVENTS = 500
@@ -186,6 +187,16 @@ class Bridge:
         self.nudge()
         return clean_tree(reply)
 
+    async def start(self, plan: Plan) -> str | Refused:
+        """Start a run, and see it; an engine that is gone refuses it, as one that cannot does."""
+        try:
+            run = await self.port.ask(StartPlan(plan))
+            await self._see()
+        except GONE as error:
+            return Refused(reason=str(error), hint=getattr(error, "hint", ""))
+        self.nudge()
+        return run
+
     async def until(self, found: Callable[[EngineView], T | None]) -> T:
         """Wait until a view shows what is looked for, from the newest one on."""
         while True:
@@ -313,6 +324,16 @@ class Bridge:
             )
             for past in summaries
         ]
+
+    async def figures(self, question: CountAttempts) -> tuple[Figures, ...] | str:
+        """Add up many attempts; or say, in words, why they cannot be counted.
+
+        Names are as they are: the next question names one. Whoever draws them cleans them first.
+        """
+        try:
+            return await self.port.ask(question)
+        except GONE as error:
+            return _why(error)
 
     def watch(self, run: str, worker: str, attempt: int | None = None) -> None:
         """Follow this log from its beginning, and no other."""

@@ -351,8 +351,12 @@ class AcpStream(Reading):
         return [Progressed(done / len(entries), now[0] if now else "")] if entries else []
 
     def _cost(self, update: Record) -> list[AgentEvent]:
-        usd = number_of(at(update, "cost", "amount"))
-        return [] if usd is None else [self.used(usd=usd)]
+        usd, context = number_of(at(update, "cost", "amount")), count_of(update.get("used"))
+        if usd is None and context is None:
+            return []
+        window = count_of(update.get("size"))
+        self.usage = replace(self.usage, context=context, window=window or self.usage.window)
+        return [self.used(usd=usd)]
 
     def _session_info(self, update: Record) -> list[AgentEvent]:
         if at(update, "_meta", "codex", "threadStatus", "type") == "systemError":
@@ -501,7 +505,10 @@ class AcpAdapter:
             return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
         table = shipped_table(self.table) if self.table else None
         traces = LoginTraces(**table.login.model_dump()) if table else self.login
-        search = ProgramSearch(program=self.argv[0], driven=driven, traces=traces)
+        settings = self.settings or (table and (lambda request: TableHome(table, request).copy))
+        search = ProgramSearch(
+            program=self.argv[0], driven=driven, traces=traces, settings=settings or None
+        )
         return await find_agent(self, search, environment)
 
     def _argv(self, request: LaunchRequest) -> tuple[str, ...]:

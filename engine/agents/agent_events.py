@@ -89,12 +89,17 @@ class UsageSeen:
     """The usage of this attempt so far: totals, each None where it is not known.
 
     `input_tokens` counts all that went in, `cached_tokens` the part of it that a cache held.
+    `context` is what the newest request held, of a `window` of so many tokens; `turns` counts the
+    answers of its model.
     """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
     usd: float | None = None
+    context: int | None = None
+    window: int | None = None
+    turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

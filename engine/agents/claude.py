@@ -7,7 +7,7 @@ interrupted exits with 0. What counts is `is_error`, with the exit code.
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.agents.agent_events import (
@@ -22,7 +22,6 @@ from engine.agents.agent_events import (
     ToolCalled,
     ToolEnded,
     TurnEnded,
-    UsageSeen,
     Withdrawn,
 )
 from engine.agents.claude_settings import (
@@ -233,7 +232,7 @@ class ClaudeStream(Reading):
                     events += self._tool(block)
                 case _:
                     pass
-        events += self._count(message)
+        events += self._count(message, is_inner=is_inner)
         return events
 
     def _tool(self, block: Record) -> list[AgentEvent]:
@@ -244,8 +243,11 @@ class ClaudeStream(Reading):
         self._sub_agents += 1
         return [called, SubAgents(self._sub_agents)]
 
-    def _count(self, message: Record) -> list[AgentEvent]:
-        """Count a request once, though each block of its answer comes as a record of its own."""
+    def _count(self, message: Record, *, is_inner: bool) -> list[AgentEvent]:
+        """Count a request once, though each block of its answer comes as a record of its own.
+
+        What a sub-agent asks is no part of the agent's own context.
+        """
         identity, usage = text_of(message.get("id")), message.get("usage")
         if identity == self._counted or not isinstance(usage, dict):
             return []
@@ -255,11 +257,12 @@ class ClaudeStream(Reading):
         fresh = count_of(look("input_tokens")) or 0
         fresh += count_of(look("cache_creation_input_tokens")) or 0
         # The totals so far stand in the last result; what came out is told only there.
-        self.usage = UsageSeen(
+        self.usage = replace(
+            known,
             input_tokens=(known.input_tokens or 0) + fresh + cached,
-            output_tokens=known.output_tokens,
             cached_tokens=(known.cached_tokens or 0) + cached,
-            usd=known.usd,
+            context=known.context if is_inner else fresh + cached,
+            turns=(known.turns or 0) + (not is_inner),
         )
         return [self.usage]
 
@@ -313,6 +316,8 @@ class ClaudeStream(Reading):
             fresh += count_of(model.get("inputTokens")) or 0
             fresh += count_of(model.get("cacheCreationInputTokens")) or 0
             made += count_of(model.get("outputTokens")) or 0
+        windows = [count_of(model.get("contextWindow")) or 0 for model in models]
+        self.usage = replace(self.usage, window=max(windows) or self.usage.window)
         return self.used(
             input_tokens=fresh + cached, output_tokens=made, cached_tokens=cached, usd=usd
         )

@@ -89,6 +89,7 @@ def settings_of_claude(request: LaunchRequest) -> SettingsCopy:
             copy.instructions(name.removeprefix("~/.claude/"))
     copy.folders("rules", "skills", "commands", "agents", "output-styles")
     settings = copy.json("settings.json")
+    copy.model = request.environment.get("ANTHROPIC_MODEL") or text_of(settings.get("model"))
     for name, why in _LEFT_SETTINGS.items():
         if settings.get(name):
             copy.leave(f"{name} of {copy.shown('settings.json')}", why)

@@ -35,7 +35,7 @@ from engine.agents.prompting import system_text, user_text
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import Record, at, count_of, read_record, tail_of, text_of
 
-_RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/\d+ \((.*)\)", re.DOTALL)
+_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+|waiting for network) \((.*)\)", re.DOTALL)
 _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _LIMIT_REACHED = re.compile(
     r"usage limit|rate limit|quota exceeded|exceeded your current quota|\b429\b", re.IGNORECASE
@@ -54,6 +54,7 @@ class CodexStream(Reading):
     def __init__(self, request: LaunchRequest) -> None:
         super().__init__(request)
         self._error_told = ""
+        self._tries = 0
         self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
             "thread.started": lambda r: self.start(text_of(r["thread_id"])),
             "turn.started": lambda _: [],
@@ -111,7 +112,8 @@ class CodexStream(Reading):
         message = text_of(record["message"])
         if (retry := _RETRY.match(message)) is not None:
             status = _STATUS.search(retry[2])
-            return [Retrying(int(retry[1]), None, status[1] if status else retry[2])]
+            self._tries = int(retry[1] or self._tries + 1)
+            return [Retrying(self._tries, None, status[1] if status else retry[2])]
         self._error_told = _plain(message)
         return [Thought(self._error_told)]
 

@@ -75,6 +75,7 @@ def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
     copy = _copy(request)
     config = _config(copy)
     provider = _provider(request, config)
+    copy.model = text_of(config.get("model"))
     copy.instructions("AGENTS.override.md", "AGENTS.md")
     copy.folders("skills", "prompts", "agents")
     for name, why in _LEFT.items():

@@ -131,17 +131,26 @@ class LaunchRequest:
         return self.session_workspace not in {"", self.workspace}
 
 
+SETTINGS_HEADS = ("your settings", "left out of your settings")
+"""The words before what goes along of the user's settings, and before what stays behind."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CopiedSettings:
-    """The list of the user's own settings: those that go along, those that stay behind and why."""
+    """The list of the user's own settings: those that go along, those that stay behind and why.
+
+    Attributes:
+        model: The model that they name; empty where they leave it to the client.
+    """
 
     taken: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    model: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Return both as lines to be read; none where the user has no settings."""
-        told = (("your settings", self.taken), ("left out of your settings", self.left_out))
+        told = zip(SETTINGS_HEADS, (self.taken, self.left_out), strict=True)
         return tuple(f"{head}: {'; '.join(found)}" for head, found in told if found)
 
 
@@ -203,6 +212,7 @@ class FoundAgent:
         login: By what it is logged in, in words; None when nothing was found.
         driven: How the adapter talks to it, in a few words.
         settings: What of the user's own settings its workers get by default.
+        models: Those that its program lists; empty where nobody asked, or it lists none.
     """
 
     name: str
@@ -213,6 +223,7 @@ class FoundAgent:
     capabilities: Capabilities = field(default_factory=Capabilities)
     install_hint: str = ""
     settings: CopiedSettings = field(default_factory=CopiedSettings)
+    models: tuple[str, ...] = ()
 
 
 class StreamParser(Protocol):

@@ -6,7 +6,7 @@ A parser of one agent adds only what a record of that agent means.
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from engine.agents.agent_events import (
@@ -33,6 +33,23 @@ _NETWORK = re.compile(
     r"|connection (?:error|reset|refused|closed|timed out)|unable to connect|socket hang up",
     re.IGNORECASE,
 )
+_CONTEXT = re.compile(
+    r"(?:prompt|input|request) is too long|context.?(?:length|window|limit)|maximum context"
+    r"|too many (?:input )?tokens|exceeds? the (?:maximum|max) (?:number of )?(?:input )?tokens"
+    r"|ran out of room",
+    re.IGNORECASE,
+)
+_OF_THE_DAY = re.compile(r"per.?day\b|PerDay|\bdaily (?:quota|limit|allowance)", re.IGNORECASE)
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|out of credits", re.IGNORECASE
+)
+_IN_WORDS = (
+    (_CONTEXT, "the context of its model is full"),
+    (_OF_THE_DAY, "the quota of the day is used up"),
+    (_NO_CREDIT, "the account of its login has no credit left"),
+    (_NETWORK, "its model cannot be reached over the network"),
+)
+"""Clients hand on the words of their model's vendor; these say what they come to."""
 _Number = TypeVar("_Number", int, float)
 LONGEST_LINE = 16 * 1024 * 1024
 """Agents write a whole answer as one line; what is longer than this is cut."""
@@ -202,7 +219,8 @@ class Reading(ABC):
     ) -> UsageSeen:
         """Totals so far; what is not told keeps its last value."""
         known = self.usage
-        self.usage = UsageSeen(
+        self.usage = replace(
+            known,
             input_tokens=_or(_less(input_tokens, self._before.input_tokens), known.input_tokens),
             output_tokens=_or(
                 _less(output_tokens, self._before.output_tokens), known.output_tokens
@@ -247,7 +265,8 @@ class Reading(ABC):
         if tail := self._splitters["err"].flush():
             events += self._aside("err", [tail])
         closing = self.closing or Closing()
-        error = self._error(ending)
+        found = self._error(ending)
+        error = in_words(found) if ending.cause is None else found
         return AgentOutcome(
             ok=not error,
             text=clip(closing.text or self.last_message),
@@ -292,7 +311,7 @@ class Reading(ABC):
     def _error(self, ending: Ending) -> str:
         if ending.not_started is not None:
             why = ending.not_started
-            return f"the agent could not be started: {why}; `plait doctor` says which are here"
+            return f"the agent could not be started: {why}; `plait agents` says which are here"
         if ending.cause is not None:
             return f"the agent was stopped: {ending.cause}"
         if self.closing is not None and self.closing.error:
@@ -316,6 +335,12 @@ def _or(new: _Number | None, old: _Number | None) -> _Number | None:
 def _less(total: _Number | None, before: _Number | None) -> _Number | None:
     # An agent that begins its count anew with each process tells less than was used before.
     return total if total is None or before is None or total < before else total - before
+
+
+def in_words(error: str) -> str:
+    """Return an error of a vendor's with what it comes to before it, where that is known."""
+    told = next((words for pattern, words in _IN_WORDS if pattern.search(error)), "")
+    return f"{told}: {error}" if told else error
 
 
 def clip(text: str) -> str:

@@ -5,14 +5,17 @@ import functools
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from engine.agents.contract import AgentAdapter, FoundAgent, LaunchRequest, Steering
+from engine.agents.finding import models_of
 from engine.agents.options import is_set
 from engine.errors import AgentError, AgentNotFound
-from engine.plan.model import AgentChoice
+from engine.plan.model import AgentChoice, PermissionMode, Permissions, Runtime
 
 TABLES = ("gemini", "opencode", "copilot", "qwen", "pi", "cline")
 
@@ -56,6 +59,24 @@ def heard(choice: AgentChoice) -> Steering:
     return known.capabilities.steer
 
 
+def bare_request(
+    choice: AgentChoice, runtime: Runtime, environment: Mapping[str, str], **more: Any
+) -> LaunchRequest:
+    """Return a request by which an agent is launched as far as that goes without a workspace."""
+    return LaunchRequest(
+        choice=choice,
+        prompt="",
+        workspace="/",
+        home="/",
+        permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
+        environment=environment,
+        user_home=environment.get("HOME", ""),
+        passed=runtime.holes.env,
+        opened=runtime.holes.paths,
+        **more,
+    )
+
+
 def check_startable(request: LaunchRequest) -> None:
     """Refuse an agent that is not installed, not logged in, or without the user's own provider.
 
@@ -77,13 +98,17 @@ def check_startable(request: LaunchRequest) -> None:
         raise AgentError(f"the agent {name!r} is not logged in", hint=launch.wants_login)
 
 
-async def find_agents(environment: Mapping[str, str]) -> tuple[FoundAgent, ...]:
+async def find_agents(
+    environment: Mapping[str, str], *, with_models: bool = False
+) -> tuple[FoundAgent, ...]:
     """Find out what is installed of every agent on this machine, in the order of the registry."""
     known = await anyio.to_thread.run_sync(adapters)
     found: dict[str, FoundAgent] = {}
 
     async def look(adapter: AgentAdapter) -> None:
-        found[adapter.name] = await adapter.find(environment)
+        agent = await adapter.find(environment)
+        models = await models_of(agent, environment) if with_models else ()
+        found[adapter.name] = replace(agent, models=models)
 
     async with anyio.create_task_group() as group:
         for adapter in known.values():

@@ -6,7 +6,7 @@ Arguments have their places filled, files lie in the worker's HOME.
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +123,11 @@ class TableStream(Reading):
 
     def _adds(self, get: Callable[[str], Any]) -> list[AgentEvent]:
         known = self.usage
+        self.usage = replace(
+            known,
+            context=get("input_tokens") or known.context,
+            turns=(known.turns or 0) + 1,
+        )
         return [
             self.used(
                 input_tokens=(known.input_tokens or 0) + (get("input_tokens") or 0),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from engine.agents.contract import LaunchRequest
+from engine.agents.options import more_arguments
 from engine.agents.prompting import system_text
 from engine.agents.records import Record, at, text_of
 from engine.agents.tables import AgentTable
@@ -14,6 +15,8 @@ from engine.redaction import is_key_like
 
 _PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
 _VARIABLE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=\s*([\"']?)(.*?)\2\s*$", re.MULTILINE)
+_PROVIDER = re.compile(r"--provider[ =](\S+)")
+_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 _BY_BROWSER = {"oauth-personal", "qwen-oauth", "login-with-google"}
 """Logins that no worker is given: its own way to log in stands in their place."""
 
@@ -63,13 +66,34 @@ class TableHome:
         if user.instructions:
             words = own.pop(f"{user.folder}/{user.instructions[0]}", "")
             copy.instructions(*user.instructions, more=words)
+        copy.words(*user.words)
         copy.folders(*user.folders)
         self._read_variables()
+        given = {**self._request.environment, **self.env}
+        models = (name for name in self._table.variables if name.endswith("_MODEL"))
+        copy.model = next((given[name] for name in models if given.get(name)), "")
         name = next((one for one in user.settings if copy.text(one) is not None), "")
         if name:
             path = f"{user.folder}/{user.settings[0]}"
-            kept = self._settings(copy.json(name), copy.shown(name))
+            found = copy.json(name)
+            said = (at(found, "model", "name"), found.get("model"), found.get("defaultModel"))
+            copy.model = copy.model or next(filter(None, map(text_of, said)), "")
+            kept = self._settings(found, copy.shown(name))
             own[path] = json.dumps(_merged(kept, json.loads(own.get(path, "{}"))))
+        self._read_others(name, own)
+
+    def _read_others(self, settings: str, own: dict[str, str]) -> None:
+        """Copy providers and MCP servers that have a file of their own."""
+        user, copy = self._table.user, self.copy
+        if name := user.providers_file:
+            found, chosen = copy.json(name), copy.json(settings) if settings else {}
+            by = text_of(chosen.get(user.chosen)) if user.chosen else ""
+            if providers := self._providers(found, copy.shown(name), by=by):
+                own[f"{user.folder}/{name}"] = json.dumps({user.providers: providers})
+        if name := user.servers_file:
+            servers = copy.servers(copy.json(name).get(user.servers), copy.shown(name))
+            if servers:
+                own[f"{user.folder}/{name}"] = json.dumps({user.servers: servers})
 
     def _read_variables(self) -> None:
         name = self._table.user.variables
@@ -83,8 +107,11 @@ class TableHome:
         kept = _picked(found, (*user.provider, *(user.keep if copy.wants_all else ())))
         if kept:
             copy.taken.append(f"{', '.join(kept)} of {shown}")
-        if user.providers:
-            kept[user.providers] = self._providers(found, shown)
+        if user.providers and not user.providers_file:
+            by = text_of(found.get(user.chosen)) if user.chosen else ""
+            kept[user.providers] = self._providers(found, shown, by=by)
+        if user.servers_file:
+            return kept
         if found.get(user.servers) and not self._has_servers:
             copy.leave(f"{user.servers} of {shown}", "it does not end beside them")
         elif servers := copy.servers(found.get(user.servers), shown):
@@ -94,7 +121,7 @@ class TableHome:
                 copy.leave(f"{name} of {shown}", "they run code")
         return kept
 
-    def _providers(self, found: Record, shown: str) -> Record:
+    def _providers(self, found: Record, shown: str, *, by: str = "") -> Record:
         """Return the provider that is asked; where nobody says which, those without a key in them.
 
         Raises:
@@ -103,7 +130,8 @@ class TableHome:
         described = found.get(self._table.user.providers)
         described = described if isinstance(described, dict) else {}
         model = self._request.choice.model or text_of(found.get("model"))
-        chosen = model.partition("/")[0]
+        told = _PROVIDER.search(" ".join(more_arguments(self._request)))
+        chosen = told[1] if told else by or model.partition("/")[0]
         if chosen in described:
             self._check(chosen, described[chosen], shown)
             return {chosen: described[chosen]}
@@ -116,10 +144,10 @@ class TableHome:
             raise AgentError(
                 f"the provider {name!r} of {shown} holds its key in {', '.join(keys)}, which no "
                 "worker is given",
-                hint="Name a variable there instead: `{env:NAME}`.",
+                hint="Name a variable there, or pass one of the same value on by `sandbox.env`.",
             )
         given = {**self._request.environment, **self._request.choice.env}
-        for variable in references_in(json.dumps(provider)):
+        for variable in self._references_in(provider):
             if not given.get(variable):
                 raise AgentError(
                     f"the provider {name!r} wants its key in {variable}, which is not set",
@@ -127,11 +155,20 @@ class TableHome:
                 )
             self.env[variable] = given[variable]
 
+    def _references_in(self, value: object) -> tuple[str, ...]:
+        """Return the variables that a value refers to."""
+        names = [name for _, text in _texts(value) for name in references_in(text)]
+        if self._table.user.bare_names:
+            names += [t for key, t in _texts(value) if is_key_like(key) and _NAME.fullmatch(t)]
+        return tuple(names)
+
     def _keys_in(self, value: object) -> list[str]:
         return [
             key
             for key, text in _texts(value)
-            if not references_in(text) and (is_key_like(key) or self.copy.is_secret(text))
+            if not self._references_in({key: text})
+            and not self.copy.is_passed(text)
+            and (is_key_like(key) or self.copy.is_secret(text))
         ]
 
 

@@ -97,23 +97,33 @@ class UserFiles(_Part):
     Attributes:
         folder: The folder of all of them, below HOME.
         instructions: Files of words; the first that is there.
+        words: Folders of such files, all of which count.
         folders: Folders of skills, commands and the like.
         settings: A JSON file; the first that is there. What the table itself writes wins in it.
         keep: Keys of the settings that go along; a path with dots goes into objects.
         provider: Those of them that go along in any case: who is asked, and for which model.
         providers: The key whose object describes providers by name.
         servers: The key whose object describes MCP servers by name.
+        servers_file: The JSON file of that key, where it is another one than the settings.
+        providers_file: The JSON file of the providers, likewise.
+        chosen: The key of the settings that names the provider, where no model does.
+        bare_names: A text of capitals in place of a key is the name of a variable.
         variables: A file of variables, of which those of the table go along.
     """
 
     folder: str = ""
     instructions: Texts = ()
+    words: Texts = ()
     folders: Texts = ()
     settings: Texts = ()
     keep: Texts = ()
     provider: Texts = ()
     providers: str = ""
     servers: str = ""
+    servers_file: str = ""
+    providers_file: str = ""
+    chosen: str = ""
+    bare_names: bool = False
     variables: str = ""
 
 

@@ -43,6 +43,7 @@ class SettingsCopy:
 
     Attributes:
         taken: What goes along, in words.
+        model: The model that the settings name.
         reads: Folders that must be readable where the client runs, for its MCP servers.
     """
 
@@ -63,6 +64,7 @@ class SettingsCopy:
         self._files: dict[str, LaunchFile] = {}
         self._size = 0
         self.taken: list[str] = []
+        self.model = ""
         self._left_out: list[str] = []
 
     @property
@@ -83,7 +85,9 @@ class SettingsCopy:
     @property
     def listed(self) -> CopiedSettings:
         """Return the list of what goes along and what stays behind."""
-        return CopiedSettings(taken=tuple(self.taken), left_out=tuple(self._left_out))
+        return CopiedSettings(
+            taken=tuple(self.taken), left_out=tuple(self._left_out), model=self.model
+        )
 
     def leave(self, what: str, why: str) -> None:
         """List something that stays behind."""
@@ -94,6 +98,12 @@ class SettingsCopy:
         path = str(self._from / name) if self._from else name
         home = self.request.user_home
         return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+
+    def is_passed(self, value: str) -> bool:
+        """Return True if a value is that of a variable which the user passes on by its name."""
+        return any(
+            known == value and self.passes(name) for name, known in self.request.environment.items()
+        )
 
     def passes(self, variable: str) -> bool:
         """Return True if the user passes this variable on by its name."""
@@ -146,11 +156,18 @@ class SettingsCopy:
 
     def folders(self, *names: str) -> None:
         """Copy what lies in these folders: skills, commands, sub-agents."""
-        for name in names if self.wants_all else ():
+        self._folders(names if self.wants_all else ())
+
+    def words(self, *names: str) -> None:
+        """Copy all instructions that lie in these folders."""
+        self._folders(names if self.wants_instructions else ())
+
+    def _folders(self, names: Iterable[str]) -> None:
+        for name in names:
             entries = _entries(self._from / name) if self._from else []
             copied = [entry.name for entry in entries if self._tree(entry, f"{name}/{entry.name}")]
             if copied:
-                self.taken.append(f"{name}: {', '.join(copied)}")
+                self.taken.append(f"{name.removeprefix('../')}: {', '.join(copied)}")
 
     def _tree(self, top: Path, name: str) -> bool:
         """Copy a file, or a folder with all below it; a link of the user's is followed once."""
@@ -158,7 +175,7 @@ class SettingsCopy:
         for path, (data, is_program) in found:
             mode = _OWNER_RUNS if is_program else _OWNER_READS
             clean = self._without_secrets(path, data.decode()).encode() if _is_text(data) else data
-            into = f"{self._into}/{path}"
+            into = os.path.normpath(f"{self._into}/{path}")
             self._files[into] = LaunchFile(path=into, data=clean, mode=mode)
         return bool(found)
 

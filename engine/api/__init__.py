@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
+    from engine.api.beginning import Beginnings, OfferedAgent, look_for_beginnings
     from engine.api.blaming import BlamedLines, blame
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
     from engine.api.histories import OpenHistory, open_history, read_braid
-    from engine.api.looking import check_sites, machine_rows, raw_output, used_today, weigh
+    from engine.api.looking import (
+        check_sites,
+        machine_rows,
+        raw_output,
+        settings_told,
+        used_today,
+        weigh,
+    )
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from engine.api.sites import SiteEntry, describe_sites, try_site
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
-    from engine.history.seam import Axis, Figures, Hit, Query
+    from engine.history.seam import Hit, Query
     from engine.messages.merging import (
         CandidateHunkView,
         CandidateRow,
@@ -43,7 +51,7 @@ if TYPE_CHECKING:
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
-    from engine.plan.model import PermissionMode, Permissions, Plan, RetryMode
+    from engine.plan.model import PermissionMode, Permissions, Plan, PlannedStep, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
     from engine.port.public import event_json, view_json
@@ -57,6 +65,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
+    "engine.api.beginning": "Beginnings OfferedAgent look_for_beginnings",
     "engine.api.blaming": "BlamedLines blame",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
@@ -64,8 +73,8 @@ _HOMES = {
     "engine.api.exporting": "bundle_run export_run",
     "engine.api.histories": "OpenHistory open_history read_braid",
     "engine.history.braid": "Braid StrandTurn TurnKind",
-    "engine.history.seam": "Axis Figures Hit Query",
-    "engine.api.looking": "check_sites machine_rows raw_output used_today weigh",
+    "engine.history.seam": "Hit Query",
+    "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
@@ -79,7 +88,7 @@ _HOMES = {
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
-    "engine.plan.model": "PermissionMode Permissions Plan RetryMode",
+    "engine.plan.model": "PermissionMode Permissions Plan PlannedStep RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
@@ -94,7 +103,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
-    "Axis",
+    "Beginnings",
     "BlamedLines",
     "Braid",
     "BranchMerge",
@@ -106,7 +115,6 @@ __all__ = [
     "ConflictView",
     "Engine",
     "EnginePort",
-    "Figures",
     "Hit",
     "HunkView",
     "LandingEnd",
@@ -114,6 +122,7 @@ __all__ = [
     "LineView",
     "MergeReview",
     "MergedFileView",
+    "OfferedAgent",
     "OpenHistory",
     "OpenMerge",
     "OwnMerge",
@@ -123,6 +132,7 @@ __all__ = [
     "Plan",
     "PlanDefaults",
     "PlannedLanding",
+    "PlannedStep",
     "ProjectFacts",
     "ProposalView",
     "Publishing",
@@ -155,6 +165,7 @@ __all__ = [
     "land_queue",
     "landing_end",
     "look",
+    "look_for_beginnings",
     "machine_rows",
     "make_repository",
     "open_exported",
@@ -171,6 +182,7 @@ __all__ = [
     "reach",
     "read_braid",
     "read_inside",
+    "settings_told",
     "side_actions",
     "try_site",
     "used_today",

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
-from engine.api.histories import open_shared
+from engine.api.histories import count_attempts, open_shared
 from engine.api.plans import plan_from
 from engine.bus import Bus
 from engine.clock import SystemClock
@@ -192,6 +192,7 @@ class Engine:
             repo=place.repo,
             proof=Proof(place, shelter, sites),
             feeder=feeder,
+            count=partial(count_attempts, place, env),
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:

@@ -17,9 +17,10 @@ from engine.errors import StoreError
 from engine.history.braid import Braid, braid_of
 from engine.history.feeder import find_origin, is_shared
 from engine.history.outbox import Delivered, Outbox
-from engine.history.seam import Axis, Extent, Figures, HistoryDatabase, Hit, Query
+from engine.history.seam import Extent, HistoryDatabase, Hit, Query
 from engine.history.sqlite import SqliteHistory
 from engine.ids import RunId
+from engine.messages.statistics import Axis, CountAttempts, Figures, Reach
 from engine.plan.model import SharedHistory
 from engine.plan.runtime import shared_history_of
 from engine.site.place import Place, find_place
@@ -114,16 +115,44 @@ async def open_history(
     env = dict(environ if environment is None else environment)
     place = await find_place(Path(folder), env)
     with plain_errors():
-        opened = await (_shared if is_shared else _own)(place, env)
-        try:
+        async with _open(place, env, is_shared=is_shared) as opened:
             yield opened
-        finally:
-            await anyio.to_thread.run_sync(opened.outbox.close)
+
+
+@asynccontextmanager
+async def _open(
+    place: Place, env: Mapping[str, str], *, is_shared: bool
+) -> AsyncIterator[OpenHistory]:
+    opened = await (_shared if is_shared else _own)(place, env)
+    try:
+        yield opened
+    finally:
+        await anyio.to_thread.run_sync(opened.outbox.close)
+
+
+async def count_attempts(
+    place: Place, env: Mapping[str, str], question: CountAttempts
+) -> tuple[Figures, ...]:
+    """Return what the attempts of a place, of its owner or of the team come to.
+
+    Raises:
+        StoreError: The history cannot be opened or asked.
+        SpecError: `plait.yaml` is wrong.
+    """
+    async with _open(place, env, is_shared=question.reach is Reach.TEAM) as history:
+        query = Query(
+            repository=history.repository if question.reach is Reach.HERE else "",
+            since=question.since,
+            of=question.of,
+            name=question.name,
+        )
+        return tuple(await history.figures(question.by, query))
 
 
 async def _own(place: Place, env: Mapping[str, str]) -> OpenHistory:
     home = await anyio.to_thread.run_sync(make_state_home, env)
     opened = await _opened(place, SqliteHistory(home / "history.db"))
+    await opened.up()
     await opened.push()
     return opened
 

@@ -1,6 +1,7 @@
 """Answer without an engine: the machine, samples, raw recordings, warnings before a plan."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike, environ, fsencode
 from pathlib import Path
@@ -8,10 +9,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from engine.agents.registry import adapters
+from engine.agents.registry import adapters, bare_request
 from engine.api.reaching import reach
 from engine.clock import SystemClock
-from engine.errors import PlanError, WorkspaceError
+from engine.errors import AgentError, PlanError, WorkspaceError
 from engine.git.base import Base, dirty_paths
 from engine.git.parcel import check_carried
 from engine.ids import AttemptId, RunId, WorkerId, meant
@@ -122,12 +123,36 @@ async def weigh(
     return (*await _unseen(place, plan), *await _unheld(plan, env))
 
 
+async def settings_told(
+    folder: str | PathLike[str], plan: Plan, environment: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Return which settings of the user's own each agent of a plan gets, as lines.
+
+    Raises:
+        WorkspaceError: The folder cannot be worked in.
+    """
+    env = dict(environ if environment is None else environment)
+    place = await find_place(Path(folder), env)
+
+    def look() -> tuple[str, ...]:
+        lines: list[str] = []
+        for choice in plan.agents:
+            about = {"folder": str(place.project), "is_confined": True}
+            request = bare_request(choice, plan.runtime, env, **about)
+            with suppress(AgentError):  # the start itself says why it is refused
+                told = adapters()[choice.adapter].launch(request).settings.lines
+                lines += [f"{choice.name}: {line}" for line in told]
+        return tuple(dict.fromkeys(lines))
+
+    return await anyio.to_thread.run_sync(look)
+
+
 async def _unseen(place: Place, plan: Plan) -> tuple[str, ...]:
     """Return the user's edits that no worker will see; the plan's own file is none of them."""
     is_from_head = plan.runtime.base in {None, "HEAD"}
     if place.repo is None or not is_from_head:
         return ()
-    own = _inside(place.project, Path(plan.source))
+    own = await anyio.to_thread.run_sync(_inside, place.project, Path(plan.source))
     dirty = tuple(path for path in await dirty_paths(place.repo) if path != own)
     return left_out_note(Base(commit="", tree="", left_out=dirty))
 

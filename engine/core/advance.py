@@ -7,7 +7,7 @@ from typing import TypeVar
 from engine.core import dialogue, landing, lifecycle, stopping
 from engine.core import facts as f
 from engine.core.effects import Effect
-from engine.core.outcome import candidates, is_choice_due, step_outcome
+from engine.core.outcome import candidates, is_choice_due, told_outcome
 from engine.core.phase import QUIET, STOPPED_BY_POLICY_WHILE_COLLECTING, TOLD
 from engine.core.report import report, waits_for
 from engine.core.rules import RULES
@@ -242,7 +242,7 @@ def _apply_rules(turn: CoreTurn) -> None:
 def _tell_observers(turn: CoreTurn) -> None:
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
-        outcome = step_outcome(turn.state, step)
+        outcome = told_outcome(turn.state, step)
         if outcome is not own.told:
             own = turn.change_step(step.name, replace(own, told=outcome))
             if outcome is not Outcome.PENDING:

@@ -43,7 +43,7 @@ def rejected(turn: CoreTurn, w: Worker, _fact: f.Rejected) -> None:
 
 def chosen(turn: CoreTurn, w: Worker, _fact: f.Chosen) -> None:
     """Make it the step's choice; the joint rules see to the others."""
-    if w.outcome is not Outcome.SUCCESS:
+    if not w.outcome.is_well:
         raise IllegalTransition(turn.story(w.id))
     turn.change_step(w.id.step, replace(turn.state.steps[w.id.step], chosen=w.id))
     landing = replace(w.landing, is_by_hand=False)

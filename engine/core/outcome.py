@@ -1,5 +1,6 @@
 """Judge a step: its outcome, its candidates, its choice, and what it offers to others."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from engine.core.state import Bases, RunState, Worker
@@ -13,18 +14,25 @@ LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN
 MAY_BE_RETRIED = (Phase.FAILED, Phase.CANCELLED)
 """Where those stand whom a rule may follow with another attempt."""
 _NEVER_RETRIED = frozenset({StopCause.BUDGET})
-_OPEN_OUTCOMES = frozenset({Outcome.SUCCESS, Outcome.PENDING})
+_OPEN_OUTCOMES = frozenset({Outcome.SUCCESS, Outcome.UNCHANGED, Outcome.PENDING})
+_GIVES_UP = re.compile(
+    r"\b(?:could not|can ?not|(?:could|ca)n.t|unable to|not able to|not possible|impossible)\b",
+    re.IGNORECASE,
+)
 
 
 def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
     """Return the outcome of a step by its policy; PENDING while it is open."""
     chosen = state.steps[step.name].chosen
     if chosen is not None and chosen in state.workers:
-        return state.workers[chosen].outcome
+        outcome = state.workers[chosen].outcome
+        return Outcome.SUCCESS if outcome.is_well else outcome
     came_to = state.crew.outcomes(step.name)
     needed = step.policy.needed(sum(came_to.values()))
     successes = came_to.get(Outcome.SUCCESS, 0) + _passed_over(state, step)
     is_over = not came_to.get(Outcome.PENDING, 0)
+    if is_over or not step.policy.ends_early:  # nobody wins a race by changing nothing
+        successes += came_to.get(Outcome.UNCHANGED, 0)
     if needed <= successes and (step.policy.ends_early or is_over):
         if not step.has_candidates or candidates(state, step):
             return Outcome.SUCCESS
@@ -33,6 +41,28 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
     if _is_out_of_reach(state, step, needed):
         return _unsuccessful(came_to)
     return Outcome.PENDING
+
+
+def told_outcome(state: RunState, step: PlannedStep) -> Outcome:
+    """Return the outcome of a step as it is told: a success of which nobody has a change is none.
+
+    The steps behind it go on all the same: they may want no more than its words.
+    """
+    outcome, chosen = step_outcome(state, step), state.steps[step.name].chosen
+    if outcome is not Outcome.SUCCESS:
+        return outcome
+    if chosen is not None and chosen in state.workers:
+        return state.workers[chosen].outcome
+    has_change = state.crew.outcomes(step.name).get(Outcome.SUCCESS, 0)
+    return Outcome.SUCCESS if has_change else Outcome.UNCHANGED
+
+
+def ending(w: Worker) -> str:
+    """Say how a worker ended without the change that was wanted; nothing where there is one."""
+    if w.outcome is not Outcome.UNCHANGED:
+        return ""
+    said = w.attempt.ended.text if w.attempt.ended else ""
+    return "says it could not do it" if _GIVES_UP.search(said) else "ended without a change"
 
 
 def _passed_over(state: RunState, step: PlannedStep) -> int:
@@ -49,7 +79,7 @@ def _passed_over(state: RunState, step: PlannedStep) -> int:
 
 def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
     came_to = state.crew.outcomes(step.name)
-    still_possible = came_to.get(Outcome.SUCCESS, 0) + came_to.get(Outcome.PENDING, 0)
+    still_possible = sum(came_to.get(outcome, 0) for outcome in _OPEN_OUTCOMES)
     still_possible += _passed_over(state, step)
     if may_be_mended(state, step):
         still_possible += came_to.get(Outcome.CANCELLED, 0)
@@ -113,14 +143,16 @@ def _unsuccessful(came_to: Mapping[Outcome, int]) -> Outcome:
 
 
 def candidates(state: RunState, step: PlannedStep) -> tuple[WorkerId, ...]:
-    """Return the successful workers of a step of which one is to be chosen."""
+    """Return the workers of a step of which one is to be chosen: those with a change, if any."""
     if not step.has_candidates:
         return ()
-    return tuple(
-        worker.id
+    able = [
+        worker
         for worker in state.workers_of(step.name)
-        if worker.outcome is Outcome.SUCCESS and worker.phase is not Phase.DISCARDED
-    )
+        if worker.outcome.is_well and worker.phase is not Phase.DISCARDED
+    ]
+    changed = [worker for worker in able if worker.outcome is Outcome.SUCCESS]
+    return tuple(worker.id for worker in changed or able)
 
 
 def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
@@ -154,7 +186,7 @@ def offers(state: RunState, step: PlannedStep) -> Bases | None:
     return tuple(
         (worker.id, worker.attempt.number)
         for worker in state.workers_of(step.name)
-        if worker.outcome is Outcome.SUCCESS
+        if worker.outcome.is_well
     )
 
 
@@ -176,7 +208,7 @@ def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
 def is_impossible(state: RunState, step: PlannedStep) -> bool:
     """Return whether a dependency has ended without the change this step needs."""
     return any(
-        step_outcome(state, state.plan.step(name)) not in {Outcome.SUCCESS, Outcome.PENDING}
+        step_outcome(state, state.plan.step(name)) not in _OPEN_OUTCOMES
         for name in step.dependencies
     )
 
@@ -199,11 +231,11 @@ def has_commit(worker: Worker) -> bool:
 
 def run_outcome(state: RunState) -> Outcome:
     """Return the outcome of the run, by its steps."""
-    outcomes = [step_outcome(state, step) for step in state.plan.steps]
+    outcomes = [told_outcome(state, step) for step in state.plan.steps]
     for outcome in (Outcome.FAILED, Outcome.CANCELLED, Outcome.PENDING, Outcome.SKIPPED):
         if outcome in outcomes:
             return outcome
-    return Outcome.SUCCESS
+    return Outcome.SUCCESS if Outcome.SUCCESS in outcomes else Outcome.UNCHANGED
 
 
 def is_despite_check(state: RunState, w: Worker) -> bool:

@@ -2,10 +2,11 @@
 
 from engine.core.outcome import (
     chosen_of,
+    ending,
     is_choice_due,
     is_despite_check,
     run_outcome,
-    step_outcome,
+    told_outcome,
     verdict,
 )
 from engine.core.state import RunState, Worker, usages_of
@@ -19,7 +20,7 @@ def report(state: RunState) -> RunReport:
     steps = {
         step.name: StepResult(
             name=step.name,
-            outcome=step_outcome(state, step),
+            outcome=told_outcome(state, step),
             worker_results=tuple(
                 worker_result(state, worker) for worker in state.workers_of(step.name)
             ),
@@ -40,6 +41,7 @@ def report(state: RunState) -> RunReport:
 def worker_result(state: RunState, w: Worker) -> WorkerResult:
     """Return one worker's result as it stands."""
     usages, ended = usages_of(w), w.attempt.ended
+    agent = state.agent_of(w.id)
     return WorkerResult(
         worker=str(w.id),
         phase=w.phase,
@@ -47,6 +49,8 @@ def worker_result(state: RunState, w: Worker) -> WorkerResult:
         outcome=w.outcome,
         attempts=w.attempt.number,
         label=state.label_of(w.id),
+        agent=agent.name if agent else "",
+        model=(agent and agent.model) or "",
         branch=w.begun.branch,
         commit=w.change.head if w.change else None,
         workspace=w.begun.workspace,
@@ -57,6 +61,7 @@ def worker_result(state: RunState, w: Worker) -> WorkerResult:
         check=w.review.check,
         verdict=verdict(w),
         output=ended.text if ended else "",
+        ending=ending(w),
         duration_s=round(w.history.worked_s, 3),
         error=w.error,
         is_despite_check=w.phase is Phase.LANDED and is_despite_check(state, w),

@@ -129,7 +129,7 @@ class CoreTurn:
             after,
             phase=to,
             phase_since=self.state.now,
-            outcome=_OUTCOMES.get(to, after.outcome),
+            outcome=self._outcome(after, to),
             attempt=attempt,
         )
         self.change(after)
@@ -143,6 +143,14 @@ class CoreTurn:
                 cause=after.cause or (attempt.stop.cause if attempt.stop else None),
             )
         )
+
+    def _outcome(self, w: Worker, to: Phase) -> Outcome:
+        """Return the outcome of a worker that comes to stand in a phase."""
+        step = self.state.plan.step(w.id.step)
+        if to is Phase.FINISHED and step.wants_change and w.change is None:
+            is_proved = w.review.check is not None and w.review.check.passed
+            return Outcome.SUCCESS if is_proved else Outcome.UNCHANGED
+        return _OUTCOMES.get(to, w.outcome)
 
     def settle(self) -> None:
         """Tell of every worker that came to rest in this turn."""

@@ -44,6 +44,7 @@ from engine.git.objects import (
     tree_of,
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
+from engine.git.seen_before import keep_index, note_sight, sight_of
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
@@ -140,8 +141,10 @@ async def collect(
         attributes=await attributes_of(repo, workspace.base),
     )
     await to_thread.run_sync(clear_objects, source.agent_git)
+    sight = await to_thread.run_sync(sight_of, source.agent_git)
     async with InsideGit.opened(repo, source, request.wrap) as git:
         change, arrivals = await _gather(git, workspace, request)
+        await to_thread.run_sync(keep_index, git, workspace)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
         )
@@ -157,6 +160,8 @@ async def collect(
     large = (source.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change, tip = await _arrived(repo, workspace, change, arrivals)
+    if refused is None and not (change.set_aside or change.embedded):
+        await note_sight(repo, workspace, sight=sight, tree=change.tree)
     note = await settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 

@@ -7,17 +7,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from engine.git.objects import read_sizes
 from engine.git.plumbing.process import Completed
 from engine.git.runner import HERE, Call, Repo, Where
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 _QUIET = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 _RAW = (*_QUIET, "-r", "-z", "--no-abbrev", "-M", "--raw", "--numstat")
+_ALIKE = ("-c", "diff.algorithm=histogram", "-c", "diff.suppressBlankEmpty=false")
+"""Patches that are counted and those that are shown have the same hunks."""
 _HEAD = b"diff --git "
-_ABSENT = "000000"
-_HEAD_BYTES = 512
-_LINK = "160000"
+_FIRST_HUNK = re.compile(rb"\n\+\+\+ [^\n]*\n@@ -")
 MOST_BYTES = 64 << 20
 """No more of a patch than this is shown or taken apart."""
 _Numbers = tuple[tuple[int, int], tuple[int, int]]
@@ -93,7 +92,11 @@ async def changed_files(
     repo: Repo, old: str, new: str, where: Where = HERE
 ) -> tuple[FileChange, ...]:
     """Every file that differs between two commits or trees, in git's order."""
-    answer = await repo.read("diff-tree", *_RAW, old, new, "--", where=where)
+    return _files(await repo.read("diff-tree", *_RAW, old, new, "--", where=where))
+
+
+def _files(answer: bytes) -> tuple[FileChange, ...]:
+    """Return the files of `--raw --numstat -z`."""
     fields = iter(answer.split(b"\0"))
     found: list[FileChange] = []
     counts: dict[bytes, tuple[int | None, int | None]] = {}
@@ -168,33 +171,28 @@ async def file_patches(
     return tuple(found)
 
 
-async def is_patch_cut(
-    repo: Repo, changes: Sequence[FileChange], sides: tuple[str, str], max_bytes: int = MOST_BYTES
-) -> bool:
-    """Tell whether the patch of a change is too long to be shown whole.
+async def counted_files(
+    repo: Repo, old: str, new: str, max_bytes: int = MOST_BYTES
+) -> tuple[tuple[FileChange, ...], int | None]:
+    """Return what `changed_files` does, and how many hunks there are, from one process.
 
-    Small contents prove that it is not; only for large ones the patch is made.
+    A file that differs without hunks counts as one. None where the patch is too long to be shown
+    whole.
     """
-    files = [one for one in changes if not one.is_binary and one.old_oid != one.new_oid]
-    blobs = [
-        oid
-        for one in files
-        for oid, mode in ((one.old_oid, one.old_mode), (one.new_oid, one.new_mode))
-        if mode not in {_ABSENT, _LINK}
-    ]
-    # Every line has a mark, every changed line perhaps a head, every path is there four times.
-    lines = sum((one.added or 0) + (one.removed or 0) for one in files)
-    longest = _HEAD_BYTES * (len(changes) + lines) + 16 * sum(len(one.path) for one in changes)
-    sizes = await read_sizes(repo, list(dict.fromkeys(blobs)))
-    if None not in sizes and longest + 2 * sum(size or 0 for size in sizes) <= max_bytes:
-        return False
-    return (await _patch(repo, sides, max_bytes, HERE)).is_cut
+    words = (*_RAW, "-p", "-U3", "--full-index", old, new, "--")
+    done = await repo.run("diff-tree", *words, call=Call(max_bytes=max_bytes, flags=_ALIKE))
+    if done.is_cut:
+        return await changed_files(repo, old, new), None
+    # No path is empty, so that no record has this. Lines of files have a mark before them.
+    records, is_patch, patch = done.stdout.partition(b"\0\0" + _HEAD)
+    heads = patch.count(b"\n" + _HEAD) + bool(is_patch)
+    bare = heads - len(_FIRST_HUNK.findall(patch))
+    return _files(records), patch.count(b"\n@@ -") + bare
 
 
 async def _patch(repo: Repo, sides: tuple[str, str], most: int, where: Where) -> Completed:
     words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "-U3", "--full-index", *sides, "--")
-    flags = ("-c", "diff.algorithm=histogram", "-c", "diff.suppressBlankEmpty=false")
-    return await repo.run(*words, call=Call(max_bytes=most, flags=flags), where=where)
+    return await repo.run(*words, call=Call(max_bytes=most, flags=_ALIKE), where=where)
 
 
 def _sections(patch: bytes) -> Iterator[list[FileHunk]]:

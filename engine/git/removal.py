@@ -17,12 +17,13 @@ from anyio import to_thread
 
 from engine.beneath import Taken, remove_file, remove_tree, write_file
 from engine.errors import WorkspaceError
-from engine.git.collection import CollectedChange, CollectRefused, CollectRequest, collect
+from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.diff import is_ancestor
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
+from engine.git.seen_before import forget_sight, is_as_collected
 from engine.git.workspace import NOTE, Strategy, Workspace
 from engine.git.worktrees import admin_dir, checkouts, drop_entry
 from engine.private import private_folder
@@ -37,7 +38,6 @@ class RemovalVerdict:
 
     workspace: Workspace
     reasons: tuple[str, ...] = ()
-    change: CollectedChange | None = None
 
     @property
     def is_safe(self) -> bool:
@@ -54,7 +54,7 @@ class Removed:
 
 
 async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> RemovalVerdict:
-    """Judge if a workspace may go, by collecting it once more.
+    """Judge if a workspace may go: it is as it was collected, or is collected once more.
 
     Ignored files do not keep it: they go to the trash with it, whole.
     """
@@ -64,6 +64,8 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         return RemovalVerdict(workspace=workspace, reasons=(f"{names} is working in it",))
     if workspace.strategy is Strategy.DIRECTORY:
         return await to_thread.run_sync(_examine_directory, workspace)
+    if await is_as_collected(repo, workspace, request.wrap):
+        return RemovalVerdict(workspace=workspace)
     change = await collect(repo, workspace, request)
     if isinstance(change, CollectRefused):
         reason = f"its work was not accepted: {change.reason}"
@@ -78,7 +80,7 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         for one in change.embedded
         if one.bundle is None
     ]
-    return RemovalVerdict(workspace=workspace, reasons=tuple(reasons), change=change)
+    return RemovalVerdict(workspace=workspace, reasons=tuple(reasons))
 
 
 def _examine_directory(workspace: Workspace) -> RemovalVerdict:
@@ -131,6 +133,7 @@ async def remove(repo: Repo, verdict: RemovalVerdict, trash: Path) -> Removed:
         raise WorkspaceError(f"{workspace.path} stays: {verdict.reasons[0]}")
     kept_in = await to_thread.run_sync(_to_trash, workspace, trash)
     if workspace.strategy is Strategy.WORKTREE:
+        await to_thread.run_sync(forget_sight, workspace)
         async with repo.lock.held():
             await drop_entry(repo, Path(workspace.path))
     return Removed(workspace=workspace, kept_in=str(kept_in))

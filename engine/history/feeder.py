@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,10 +47,18 @@ async def find_origin(place: Place) -> RunOrigin:
         with suppress(EngineError, TimeoutError):
             url = await repo.line("config", "--get", "remote.origin.url", call=Call(ok=(0, 1)))
     return RunOrigin(
-        repository=address(url) or place.project.name,
+        repository=address(url) or str(_home(place)),
         person=(repo.settings.name if repo is not None else "") or _login(),
         host=socket.gethostname(),
     )
+
+
+def _home(place: Place) -> Path:
+    """Return the folder of a repository, the same for all its worktrees: names are not unique."""
+    if place.repo is None:
+        return place.project
+    common = Path(place.repo.common_dir)
+    return common.parent if common.name == ".git" else common
 
 
 def _login() -> str:

@@ -171,11 +171,13 @@ def _pages(tally: Tally, journal: RunJournal) -> Iterator[list[JournalEntry]]:
         events = journal.events(tally.seq)
         page = list(islice(events, PAGE))
         facts = deque(journal.facts(tally.fact))
+    latest = 0.0
     while True:
         with _readable():
             following = list(islice(events, PAGE))
             early = []
-            while facts and (not following or facts[0].at <= page[-1].at):
+            latest = max([latest, *(event.at for event in page)])
+            while facts and (not following or facts[0].at <= latest):
                 early.append(facts.popleft())
             tally.take(early, page)
         yield page
@@ -184,10 +186,17 @@ def _pages(tally: Tally, journal: RunJournal) -> Iterator[list[JournalEntry]]:
         page = following
 
 
+_ODD = (
+    *(ArithmeticError, AttributeError, LookupError, OSError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""The errors that a journal leads to in which something else stands than was written."""
+
+
 @contextmanager
 def _readable() -> Iterator[None]:
     """Say by one error that a journal cannot be read, whatever is wrong with it."""
     try:
         yield
-    except (StoreError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (StoreError, *_ODD) as error:
         raise Unreadable(str(error)) from error

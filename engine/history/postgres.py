@@ -6,6 +6,7 @@ so that a writer needs no right to change them.
 """
 
 import hashlib
+import logging
 import os
 import socket
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 from engine.errors import StoreError
 from engine.history.seam import PieceRefused
-from engine.history.sql import VERSION, SqlHistory, Transaction, tables
+from engine.history.sql import HUNKS, VERSION, SqlHistory, Transaction, tables
 
 try:
     import psycopg
@@ -26,6 +27,9 @@ except ImportError as missing:
         hint="`pip install 'plait[postgres]'` installs it.",
     ) from missing
 
+# A console owns the terminal, and the engine may live in it: what psycopg warns of is told by our
+# errors.
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 CONNECT_S, ANSWER_S = 5, 30.0
 """Allow so many seconds for a connection, and for the answer to a whole transaction."""
 _LOCK = 0x706C6874
@@ -36,6 +40,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE attempt ADD PRIMARY KEY (id)",
         "CREATE INDEX attempt_words ON attempt USING gin (words) WITH (fastupdate = off)",
     ),
+    HUNKS,
 )
 """The statements from each version to the next; a released one is never edited."""
 
@@ -55,6 +60,12 @@ class PostgresHistory(SqlHistory):
             StoreError: It cannot be reached, this role may not, or a newer plait made the tables.
         """
         with self._server.transaction() as server:
+            [(encoding,)] = server.ask("SHOW server_encoding")
+            if encoding != "UTF8":
+                raise StoreError(
+                    f"the database keeps text as {encoding}, which has no sign for most languages",
+                    hint="Make it with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
+                )
             server.ask("SELECT pg_advisory_xact_lock(?)", _LOCK)
             server.ask("CREATE SCHEMA IF NOT EXISTS plait")
             server.ask("CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)")
@@ -95,7 +106,9 @@ class _Server:
                 "the address of the history is none that PostgreSQL knows",
                 hint="Write it as postgresql://user@host/database.",
             ) from error
-        place = [str(parts.get(key, "")) for key in ("host", "hostaddr", "port", "dbname")]
+        usual = {one.keyword.decode(): one.val for one in psycopg.pq.Conninfo.get_defaults()}
+        keys = ("host", "hostaddr", "port", "dbname", "service")
+        place = [str(parts.get(key) or (usual.get(key) or b"").decode()) for key in keys]
         self.name = f"postgres-{hashlib.sha256(':'.join(place).encode()).hexdigest()[:12]}"
         self._url = url
         self._connection: psycopg.Connection[Any] | None = None
@@ -156,6 +169,7 @@ class _Server:
                 autocommit=True,
                 connect_timeout=CONNECT_S,
                 application_name="plait",
+                client_encoding="UTF8",  # whatever the environment says
                 tcp_user_timeout=int(ANSWER_S * 1000),
             )
             self._connection.execute("SET search_path = plait")

@@ -5,10 +5,10 @@ Times are wall-clock seconds. Every method may wait for a disk or a network, so 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from engine.errors import StoreError
+from engine.messages.statistics import Axis, Figures
 from engine.store.store import JournalEntry
 
 
@@ -21,7 +21,7 @@ class RunOrigin:
     """The place that runs come from.
 
     Attributes:
-        repository: Its address without a scheme and without credentials, or the folder's name.
+        repository: Its address without a scheme and without credentials, or the path of its folder.
         person: The name that git knows the user by, or else the login.
         host: The name of the machine.
     """
@@ -63,6 +63,8 @@ class AttemptRecord:
         outcome: `success` counts the check, landed or not; `pending` while it is not known.
         check_passed: What its first check said.
         conflicts: How many files conflicted when its change was to land.
+        hunks: How many hunks its change has; None where nobody counted them.
+        kept: How many of them landed; None while nobody has decided about the change.
         left_out: How many of its hunks a human left out.
         review_s: How long its change waited for a human.
         reviewer: The login of whoever decided about it last.
@@ -82,6 +84,8 @@ class AttemptRecord:
     cause: str = ""
     check_passed: bool | None = None
     conflicts: int = 0
+    hunks: int | None = None
+    kept: int | None = None
     left_out: int = 0
     review_s: float = 0.0
     usd: float | None = None
@@ -116,6 +120,7 @@ class Query:
 
     Attributes:
         words: Each must begin a word of the prompt, the error, or of any name.
+        of: The property that must be `name`, also where that is empty; None for any.
     """
 
     words: str = ""
@@ -128,6 +133,8 @@ class Query:
     outcome: str = ""
     since: float | None = None
     until: float | None = None
+    of: Axis | None = None
+    name: str = ""
     most: int = 50
 
 
@@ -137,46 +144,6 @@ class Hit:
 
     run: RunRecord
     attempt: AttemptRecord
-
-
-class Axis(StrEnum):
-    """The property that attempts are counted by."""
-
-    AGENT = "agent"
-    MODEL = "model"
-    STEP = "step"
-    PERSON = "person"
-    REPOSITORY = "repository"
-    WEEK = "week"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figures:
-    """The figures of all attempts that have one property in common.
-
-    Attributes:
-        first_checks: First attempts of workers that were checked; `first_passed` of them passed.
-        conflicts: Attempts whose change met a conflict.
-        usd: What all of them cost, as far as agents tell it; None where none does.
-    """
-
-    name: str
-    runs: int
-    attempts: int
-    success: int
-    first_checks: int
-    first_passed: int
-    conflicts: int
-    left_out: int
-    review_s: float
-    landed: int
-    usd: float | None
-    tokens: int | None
-
-    @property
-    def usd_per_landed(self) -> float | None:
-        """Return the cost of one landed change, failures included."""
-        return self.usd / self.landed if self.usd is not None and self.landed else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,18 +13,17 @@ from typing import Any, Protocol
 
 from engine.history.seam import (
     AttemptRecord,
-    Axis,
     Extent,
-    Figures,
     Hit,
     JournalPiece,
     PieceRefused,
     Query,
     RunRecord,
 )
+from engine.messages.statistics import Axis, Figures
 from engine.store.store import JournalEntry
 
-VERSION = 1
+VERSION = 2
 """The version of the tables that this program reads and writes."""
 MOST_WORDS, LONGEST_WORD, LONGEST_TEXT = 2_000, 64, 20_000
 """Longer texts are cut off; the whole is in the journal."""
@@ -124,6 +123,13 @@ def tables(key: str, words: str) -> tuple[str, ...]:
     )
 
 
+HUNKS = (
+    "ALTER TABLE attempt ADD COLUMN hunks BIGINT",
+    "ALTER TABLE attempt ADD COLUMN kept BIGINT",
+)
+"""The statements that lead to version 2, in every dialect."""
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a text, each once: letters and digits in lower case, in any language."""
     found = dict.fromkeys(word[:LONGEST_WORD] for word in _WORD.findall(text.lower()))
@@ -221,7 +227,8 @@ class SqlHistory:
                 " sum(CASE WHEN a.outcome = 'success' THEN 1 ELSE 0 END),"
                 f" {first} IS NOT NULL THEN 1 ELSE 0 END), {first} = 1 THEN 1 ELSE 0 END),"
                 " sum(CASE WHEN a.conflicts > 0 THEN 1 ELSE 0 END),"
-                " sum(a.left_out), sum(a.review_s),"
+                " sum(CASE WHEN a.kept IS NULL THEN 0 ELSE a.hunks END),"
+                " coalesce(sum(a.kept), 0), sum(a.left_out), sum(a.review_s),"
                 " sum(CASE WHEN a.landed IS NULL THEN 0 ELSE 1 END), sum(a.usd), sum(a.tokens)"
                 f" FROM attempt a{where} GROUP BY 1 ORDER BY 3 DESC, 1",
                 *values,
@@ -242,6 +249,8 @@ class SqlHistory:
             )
             if value
         ]
+        if query.of is not None:
+            asked.append((f"a.{query.of} = ?", query.name))
         if query.since is not None:
             asked.append(("a.began >= ?", query.since))
         if query.until is not None:
@@ -249,7 +258,8 @@ class SqlHistory:
         if words := words_of(query.words):
             asked.append(self._dialect.matches(words))
         conditions = " AND ".join(condition for condition, _ in asked)
-        return f" WHERE {conditions}" if asked else "", [value for _, value in asked]
+        values = list(_texts([value for _, value in asked]))
+        return f" WHERE {conditions}" if asked else "", values
 
     def events(self, uid: str, after: int = 0) -> list[JournalEntry]:
         """Return the events of a run behind a number, in order."""
@@ -302,20 +312,21 @@ def _hit(row: Sequence[Any]) -> Hit:
 
 
 def _figures(row: Sequence[Any]) -> Figures:
-    name, runs, attempts, success, first, passed, conflicts, left_out, review, landed, usd, tok = (
-        row
-    )
+    name, *counts, review_s, landed, usd, tokens = row
+    runs, attempts, success, checks, passed, conflicts, proposed, kept, left_out = map(int, counts)
     return Figures(
         name=name,
         runs=runs,
         attempts=attempts,
-        success=int(success),
-        first_checks=int(first),
-        first_passed=int(passed),
-        conflicts=int(conflicts),
-        left_out=int(left_out),
-        review_s=float(review),
+        success=success,
+        first_checks=checks,
+        first_passed=passed,
+        conflicts=conflicts,
+        proposed=proposed,
+        kept=kept,
+        left_out=left_out,
+        review_s=float(review_s),
         landed=int(landed),
         usd=None if usd is None else float(usd),
-        tokens=None if tok is None else int(tok),
+        tokens=None if tokens is None else int(tokens),
     )

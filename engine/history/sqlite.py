@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.history.sql import VERSION, SqlHistory, Transaction, tables
+from engine.history.sql import HUNKS, VERSION, SqlHistory, Transaction, tables
 from engine.private import private_folder, write_private
 from engine.store.sqlite.database import Database, Schema
 
@@ -27,6 +27,7 @@ SCHEMA = Schema(
             """CREATE VIRTUAL TABLE found
                  USING fts5 (words, tokenize = 'unicode61 remove_diacritics 0')""",
         ),
+        HUNKS,
     ),
 )
 

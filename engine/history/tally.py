@@ -6,10 +6,12 @@ older plait wrote. What it does not know it passes over.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import merge
+from operator import itemgetter
 from typing import Any
 
 from engine.history.seam import AttemptRecord, JournalPiece, RunOrigin, RunRecord
@@ -62,6 +64,8 @@ class Tally:
         self._attempts: dict[_Key, AttemptRecord] = {}
         self._changed: set[_Key] = set()
         self._waits_since: dict[_Key, float] = {}
+        self._remaining: dict[_Key, int | None] = {}
+        """How many hunks would land now."""
         self._planned: dict[str, _Planned] = {}
         self._facts: dict[str, _Take] = {
             "StepAdded": self._step_added,
@@ -114,11 +118,10 @@ class Tally:
 
     def take(self, facts: Iterable[JournalEntry], events: Iterable[JournalEntry]) -> None:
         """Take in facts and events behind those that were read, in the order of their times."""
-        for entry, kinds in merge(
-            ((fact, self._facts) for fact in facts),
-            ((event, self._events) for event in events),
-            key=lambda pair: pair[0].at,
-        ):
+        told = merge(
+            _in_turn(facts, self._facts), _in_turn(events, self._events), key=itemgetter(0)
+        )
+        for _, entry, kinds in told:
             if take := kinds.get(entry.kind):
                 take(entry.at, json.loads(entry.json))
             if kinds is self._facts:
@@ -165,7 +168,7 @@ class Tally:
     # What happened to an attempt.
 
     def _set(self, at: float, told: Mapping[str, Any], **changes: Any) -> None:
-        key = (str(told["worker"]), int(told["attempt"]))
+        key = _key(told)
         if key[1] < 1:  # it has not begun
             return
         self._attempts[key] = replace(self._attempt(at, key), **changes)
@@ -189,7 +192,7 @@ class Tally:
         )
 
     def _of(self, at: float, told: Mapping[str, Any]) -> AttemptRecord:
-        return self._attempt(at, (str(told["worker"]), int(told["attempt"])))
+        return self._attempt(at, _key(told))
 
     def _prepared(self, at: float, fact: Mapping[str, Any]) -> None:
         self._set(at, fact, prompt=fact.get("prompt") or "")
@@ -210,19 +213,22 @@ class Tally:
     def _collected(self, at: float, fact: Mapping[str, Any]) -> None:
         change = fact.get("change") or {}
         counts = {name: change.get(name) or 0 for name in ("files", "insertions", "deletions")}
-        self._set(at, fact, **counts)
+        hunks = change.get("hunks")
+        self._remaining[_key(fact)] = hunks
+        self._set(at, fact, hunks=hunks, **counts)
 
     def _left_out(self, at: float, fact: Mapping[str, Any]) -> None:
+        self._remaining[_key(fact)] = (fact.get("change") or {}).get("hunks")
         self._set(at, fact, left_out=len(fact.get("hunks") or ()))
 
     def _moved(self, at: float, event: Mapping[str, Any]) -> None:
-        key = (str(event["worker"]), int(event["attempt"]))
+        key = _key(event)
         known, after = self._of(at, event), event["after"]
         changes: dict[str, Any] = {}
         if after == "PREPARING":
             changes["began"] = at
         if (since := self._waits_since.pop(key, None)) is not None:
-            changes["review_s"] = known.review_s + at - since
+            changes["review_s"] = known.review_s + max(at - since, 0.0)  # a clock may be set back
         if after in _WAITS:
             self._waits_since[key] = at
         if known.outcome == "pending" and after == "REVIEWING":
@@ -240,14 +246,16 @@ class Tally:
         self._set(at, event, conflicts=self._of(at, event).conflicts + count)
 
     def _landed(self, at: float, event: Mapping[str, Any]) -> None:
-        self._set(at, event, landed=event["new"], target=event["target"])
+        kept = self._remaining.get(_key(event))
+        self._set(at, event, landed=event["new"], target=event["target"], kept=kept)
 
     def _undone(self, at: float, event: Mapping[str, Any]) -> None:
-        self._set(at, event, landed=None)
+        self._set(at, event, landed=None, kept=None)
 
     def _settled(self, at: float, event: Mapping[str, Any]) -> None:
-        reasons = _reasons(self._of(at, event), event)
-        self._set(at, event, outcome=event["outcome"], **reasons)
+        known = self._of(at, event)
+        kept = 0 if event.get("phase") == "DISCARDED" and known.hunks is not None else known.kept
+        self._set(at, event, outcome=event["outcome"], kept=kept, **_reasons(known, event))
 
     def _commanded(self, at: float, event: Mapping[str, Any]) -> None:
         worker = str(event.get("worker") or "")
@@ -266,6 +274,20 @@ class Tally:
 
     def _ended(self, at: float, event: Mapping[str, Any]) -> None:
         self._record = replace(self._record, outcome=event["report"]["outcome"], ended=at)
+
+
+def _in_turn(
+    entries: Iterable[JournalEntry], kinds: Mapping[str, _Take]
+) -> Iterator[tuple[float, JournalEntry, Mapping[str, _Take]]]:
+    """Yield entries with the latest time so far: a clock that is set back changes no order."""
+    latest = -math.inf
+    for entry in entries:
+        latest = max(latest, entry.at)
+        yield latest, entry, kinds
+
+
+def _key(told: Mapping[str, Any]) -> _Key:
+    return str(told["worker"]), int(told["attempt"])
 
 
 def _reasons(known: AttemptRecord, told: Mapping[str, Any]) -> dict[str, str]:

@@ -29,7 +29,6 @@ from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
 from engine.messages.commands import Conflicted, Refused, RetryWorker
 from engine.messages.events import Landed
-from engine.messages.results import Outcome
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress, settled
 from engine.phases import Phase
@@ -329,7 +328,7 @@ class Agent:
 
     def _note(self, text: str, ended: talks.Ended) -> Reply:
         result, change = ended.result, ended.change
-        is_well = result.outcome is Outcome.SUCCESS
+        is_well = result.outcome.is_well
         self._worker = ended.worker
         said = result.output if is_well else result.error or ""
         self._history = self._history.with_turn(Turn(text, said, failed=not is_well))

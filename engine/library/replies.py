@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from engine.errors import EngineError
 from engine.library.talks import Ended
 from engine.limits import Usage
-from engine.messages.results import Change, Outcome, WorkerResult
+from engine.messages.results import Change, WorkerResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ def reply_of(ended: Ended) -> Reply:
         AgentRunFailed: It is none.
     """
     result = ended.result
-    if result.outcome is not Outcome.SUCCESS:
+    if not result.outcome.is_well:
         raise AgentRunFailed(ended.worker, result, ended.change)
     return Reply(
         text=result.output,

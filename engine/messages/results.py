@@ -12,13 +12,22 @@ from engine.phases import Phase, StopCause
 
 
 class Outcome(StrEnum):
-    """The result of a worker's work, landed or not."""
+    """The result of a worker's work, landed or not.
+
+    UNCHANGED: its agent ended well where a change was to be made, and there is none.
+    """
 
     SUCCESS = "success"
+    UNCHANGED = "unchanged"
     FAILED = "failed"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
     PENDING = "pending"
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether nothing failed, with a change or without."""
+        return self in {Outcome.SUCCESS, Outcome.UNCHANGED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +39,7 @@ class Change:
         base: The commit it began from.
         set_aside: What was kept apart for review (embedded repositories, large files), in words.
         binary: How many of the files have no lines that a diff could show.
+        hunks: How many pieces it has that a human can leave out; None where it was not counted.
         is_cut: Its diff is too long to be shown whole.
     """
 
@@ -42,6 +52,7 @@ class Change:
     artifacts: tuple[str, ...] = ()
     set_aside: tuple[str, ...] = ()
     binary: int = 0
+    hunks: int | None = None
     is_cut: bool = False
 
 
@@ -96,6 +107,7 @@ class WorkerResult:
 
     `is_despite_check` where a human had it landed whatever the check says of the merged tree.
     `usage` is that of all attempts together, `attempt_usages` that of each, oldest first.
+    `ending` says how it ended without a change; empty where there is one, or none was to be made.
     """
 
     worker: str
@@ -104,6 +116,8 @@ class WorkerResult:
     outcome: Outcome
     attempts: int
     label: str = ""
+    agent: str = ""
+    model: str = ""
     branch: str | None = None
     commit: str | None = None
     workspace: str | None = None
@@ -114,6 +128,7 @@ class WorkerResult:
     check: CheckResult | None = None
     verdict: Verdict | None = None
     output: str = ""
+    ending: str = ""
     duration_s: float = 0.0
     error: str | None = None
     is_despite_check: bool = False
@@ -244,7 +259,14 @@ class WorkerView:
     Attributes:
         hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
             or no; empty where that is not known.
+        ending: How it ended without a change; empty where there is one, or none was to be made.
         attempts_allowed: How many attempts there may be in all, with those before a human's retry.
+        model: The model that it says it works with; until then, the one it was asked to.
+        tool_since: When the tool that runs now began.
+        context: How many tokens its newest request held, of a `context_window` of so many; None
+            where its agent tells neither.
+        turns: How many answers its model gave in this attempt.
+        settings: Which settings of the user's own its agent got, and which stayed behind, as lines.
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
@@ -256,10 +278,12 @@ class WorkerView:
     phase: Phase
     label: str = ""
     agent: str = ""
+    model: str = ""
     attempt: int = 0
     attempts_allowed: int = 1
     cause: StopCause | None = None
     outcome: Outcome = Outcome.PENDING
+    ending: str = ""
     phase_since: float = 0.0
     attempt_since: float | None = None
     worked_s: float = 0.0
@@ -270,6 +294,11 @@ class WorkerView:
     questions: tuple[Question, ...] = ()
     hears: str = ""
     tool: str | None = None
+    tool_since: float | None = None
+    context: int | None = None
+    context_window: int | None = None
+    turns: int | None = None
+    settings: tuple[str, ...] = ()
     progress: float | None = None
     last_lines: tuple[str, ...] = ()
     prompt: str = ""

@@ -77,7 +77,7 @@ def agent_of(manifest: Manifest, step: StepSpec, variant: VariantSpec | None = N
         there = ", ".join(manifest.agents or ADAPTERS)
         raise PlanError(
             f"step {step.name!r} names no agent",
-            hint=f"Name one, as `agent:` or with `-a`: {there}. `plait doctor` says which "
+            hint=f"Name one, as `agent:` or with `-a`: {there}. `plait agents` says which "
             "are here.",
         )
     return choose_agent(name, manifest.agents, model=variant.model if variant else None)

@@ -133,7 +133,8 @@ def step(
         rest.setdefault("merge", MergeMode.EACH)
     elif rest.get("run"):
         rest.setdefault("merge", MergeMode.NONE)
-    return PlannedStep(name=name, workers=workers, **rest)
+    planned = PlannedStep(name=name, workers=workers, **rest)
+    return replace(planned, wants_change=planned.run is None and planned.merge.lands)
 
 
 def plan_of(

@@ -176,13 +176,14 @@ def _step(spec: StepSpec, making: _Making) -> PlannedStep:
         files=spec.files,
         artifacts=spec.artifacts,
         check=check,
+        wants_change=spec.run is None and merge.lands,
     )
 
 
 def _workers(spec: StepSpec, making: _Making) -> tuple[tuple[PlannedWorker, ...], int | None]:
     if spec.strategy is None:
         return tuple(_replicas(spec, making)), None
-    if spec.concurrency is not None or spec.variants is not None:
+    if spec.concurrency is not None or spec.kinds:
         raise ConcurrencyWithMatrix(spec.name)
     matrix = spec.strategy.matrix
     agent = None if spec.run else agent_of(making.manifest, spec)
@@ -198,11 +199,12 @@ def _workers(spec: StepSpec, making: _Making) -> tuple[tuple[PlannedWorker, ...]
 def _replicas(spec: StepSpec, making: _Making) -> Sequence[PlannedWorker]:
     if spec.run:
         agents: Sequence[AgentChoice | None] = [None] * _count(spec, making)
-    elif spec.variants is None:
+    elif not spec.kinds:
         agents = [agent_of(making.manifest, spec)] * _count(spec, making)
     else:
-        kinds = [(agent_of(making.manifest, spec, v), v.n) for v in spec.variants]
-        where, asked = f"{spec.name}.variants", sum(n for _, n in kinds)
+        kinds = [(agent_of(making.manifest, spec, kind), kind.n) for kind in spec.kinds]
+        where = f"{spec.name}.{'models' if spec.variants is None else 'variants'}"
+        asked = sum(n for _, n in kinds)
         most = making.clamps.cut_to_workers(where, asked)
         agents = [agent for agent, n in kinds for _ in range(min(n, most))][:most]
     workers = [_worker(spec, making, i, agent) for i, agent in enumerate(agents, 1)]

@@ -138,6 +138,8 @@ class PlannedStep:
         files: Inputs named to the agent.
         artifacts: Files kept as results, relative to the workspace.
         check: The command that must pass; None for no check.
+        wants_change: Its agents are to change something that lands, so ending well without a change
+            is no success. Old journals do not say so.
     """
 
     name: str
@@ -153,6 +155,7 @@ class PlannedStep:
     files: tuple[str, ...] = ()
     artifacts: tuple[str, ...] = ()
     check: str | None = None
+    wants_change: bool = False
 
     def worker(self, worker: WorkerId) -> PlannedWorker:
         """The worker of that name."""

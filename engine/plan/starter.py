@@ -7,6 +7,7 @@ import json
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fnmatch import filter as matching
+from typing import NamedTuple
 
 from engine.spec.words import ADAPTERS, NEEDS_ARGV
 
@@ -63,9 +64,34 @@ _LOCAL = (".env", ".env.local", ".envrc")
 _FALLBACK = "claude"
 
 
+class GuessedCheck(NamedTuple):
+    """A check command, and the file that it was guessed from."""
+
+    command: str
+    file: str
+
+
+def guessed_check(files: AbstractSet[str], *, is_set_up: bool) -> GuessedCheck | None:
+    """Return the usual check of a project with such files at its top; None where none is known.
+
+    Args:
+        files: Their names.
+        is_set_up: The workspaces are prepared already; else the command prepares its own.
+    """
+    habit = _habit_of(files)
+    if habit is None:
+        return None
+    parts = [habit.check] if is_set_up or not habit.setup else [habit.setup, habit.check]
+    return GuessedCheck(" && ".join(parts), min(matching(files, habit.file)))
+
+
+def _habit_of(files: AbstractSet[str]) -> _Habit | None:
+    return next((habit for habit in _HABITS if matching(files, habit.file)), None)
+
+
 def init_manifest(facts: ProjectFacts) -> str:
     """A commented `plait.yaml` fitted to the repository."""
-    habit = next((h for h in _HABITS if matching(facts.files, h.file)), None)
+    habit = _habit_of(facts.files)
     known = [a for a in facts.agents if a in ADAPTERS and a not in NEEDS_ARGV]
     agent = known[0] if known else _FALLBACK
     return _PAGE.format(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine.git.base import Base
 from engine.git.collection import CollectedChange
-from engine.git.diff import FileChange, changed_files, is_patch_cut
+from engine.git.diff import FileChange, counted_files
 from engine.git.embedded import Embedded
 from engine.git.ownership import CommitLine, is_own, plain_line
 from engine.git.runner import Repo
@@ -56,7 +56,7 @@ async def measured(
     says where they are to come; None where no landing keeps them.
     """
     aside = [f"{_named(one.path)}: {one.reason}" for one in found.set_aside]
-    files = await changed_files(repo, base, found.head) if found.head != base else []
+    files, hunks = await counted_files(repo, base, found.head) if found.head != base else ((), 0)
     aside += await _repositories(repo, found, files)
     aside += [f"artifact {_named(one.path)}: {one.reason}" for one in artifacts.refused]
     if found.head == base and not aside and not artifacts.found:
@@ -66,7 +66,7 @@ async def measured(
     head = found.head if found.head != base else None
     change = Change(head=head, base=base, tree=found.tree)
     return replace(
-        await in_figures(repo, change, files) if head else change,
+        in_figures(change, files, hunks) if head else change,
         artifacts=artifacts.found,
         set_aside=(*aside, *found.notes, *strays, *filter(None, told)),
     )
@@ -84,16 +84,16 @@ async def _lost_history(repo: Repo, base: str, head: str, history: HistoryWanted
     return "" if await is_own(repo, asked) else _OTHERS
 
 
-async def in_figures(repo: Repo, change: Change, files: Sequence[FileChange]) -> Change:
+def in_figures(change: Change, files: Sequence[FileChange], hunks: int | None) -> Change:
     """Return a change with the figures of its files, and what of it no diff can show."""
-    sides = change.base or "", change.head or ""
     return replace(
         change,
         files=len(files),
         insertions=sum(file.added or 0 for file in files),
         deletions=sum(file.removed or 0 for file in files),
         binary=sum(file.is_binary for file in files),
-        is_cut=await is_patch_cut(repo, files, sides),
+        hunks=hunks,
+        is_cut=hunks is None,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.core.state import RunState, Worker, usages_of
 from engine.errors import WorkspaceError
-from engine.git.diff import changed_files
+from engine.git.diff import changed_files, counted_files
 from engine.git.merge3 import MergedTrees
 from engine.git.names import RefNames
 from engine.git.objects import Wording, set_refs, tree_of, write_commit
@@ -217,8 +217,8 @@ async def keep(repo: Repo, state: RunState, woven: Woven, attempt: AttemptId) ->
 
 async def change_of(repo: Repo, *, base: str, head: str, tree: str) -> Change:
     """Return a commit made of decisions, in figures."""
-    files = await changed_files(repo, base, head)
-    return await in_figures(repo, Change(head=head, base=base, tree=tree), files)
+    files, hunks = await counted_files(repo, base, head)
+    return in_figures(Change(head=head, base=base, tree=tree), files, hunks)
 
 
 def woven_attempt(state: RunState, step: PlannedStep) -> AttemptId:

@@ -31,6 +31,7 @@ from engine.messages.results import (
     RunReport,
     RunView,
 )
+from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.review.comparing import DiffWanted
@@ -85,6 +86,15 @@ async def list_runs(runs: Runs, question: q.ListRuns) -> tuple[q.RunSummary, ...
     """Return every run of the repository, newest first."""
     del question
     return tuple(await runs.summaries())
+
+
+async def count_attempts(runs: Runs, question: CountAttempts) -> tuple[Figures, ...]:
+    """Return what the attempts of many runs come to.
+
+    Raises:
+        StoreError: Their history cannot be opened or asked.
+    """
+    return await runs.tools.count(question)
 
 
 async def worker_log(runs: Runs, question: q.ReadLog) -> LogChunk:
@@ -426,6 +436,7 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ListTrash: list_trash,
     q.RestoreTrash: restore_trash,
     q.WaitIdle: wait_idle,
+    CountAttempts: count_attempts,
     m.ReadConflicts: read_conflicts,
     m.DecideConflict: decide_conflict,
     m.CheckWorker: check_worker,

@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome, verdict
+from engine.core.outcome import (
+    chosen_of,
+    ending,
+    is_choice_due,
+    run_outcome,
+    told_outcome,
+    verdict,
+)
 from engine.core.state import RunState, Worker, usages_of
 from engine.ids import RunId, WorkerId
 from engine.limits import summed
@@ -69,7 +76,9 @@ def _log_signs(logbook: Logbook | None) -> object:
     """Return everything of a log that a worker's view is made of."""
     return logbook and (
         *(logbook.attempt, logbook.newest, logbook.last_output_at, logbook.usage),
-        *(logbook.hears, logbook.is_ended, logbook.tool, logbook.progress),
+        *(logbook.hears, logbook.is_ended, logbook.tool, logbook.tool_since, logbook.progress),
+        *(logbook.model, logbook.context, logbook.window, logbook.turns),
+        logbook.settings,
     )
 
 
@@ -127,7 +136,7 @@ def _step_view(state: RunState, step: PlannedStep, workers: tuple[WorkerView, ..
     return StepView(
         name=step.name,
         dependencies=step.dependencies,
-        outcome=step_outcome(state, step),
+        outcome=told_outcome(state, step),
         workers=workers,
         is_choice_due=is_choice_due(state, step),
         chosen=str(chosen) if chosen is not None else None,
@@ -165,10 +174,12 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         phase=w.phase,
         label=state.label_of(w.id),
         agent=agent.name if agent else "",
+        model=(logbook and logbook.model) or (agent and agent.model) or "",
         attempt=w.attempt.number,
         attempts_allowed=_attempts_allowed(state, w),
         cause=w.cause,
         outcome=w.outcome,
+        ending=ending(w),
         phase_since=w.phase_since,
         attempt_since=w.begun.at,
         worked_s=w.history.worked_s,
@@ -179,6 +190,11 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         questions=w.attempt.questions,
         hears=logbook.hears if logbook and not logbook.is_ended else "",
         tool=logbook.tool if logbook else None,
+        tool_since=logbook.tool_since if logbook else None,
+        context=logbook.context if logbook else None,
+        context_window=logbook.window if logbook else None,
+        turns=logbook.turns if logbook else None,
+        settings=logbook.settings if logbook else (),
         progress=logbook.progress if logbook else None,
         last_lines=logbook.tail() if logbook else (),
         prompt=w.begun.prompt or planned.prompt,

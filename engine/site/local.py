@@ -22,7 +22,7 @@ import anyio.to_thread
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.placing import place
-from engine.agents.registry import adapter_named, check_startable
+from engine.agents.registry import adapter_named, bare_request, check_startable
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
@@ -34,8 +34,6 @@ from engine.phases import StopCause
 from engine.plan.model import (
     AgentChoice,
     IsolationStrategy,
-    PermissionMode,
-    Permissions,
     Runtime,
 )
 from engine.private import private_folder
@@ -164,21 +162,9 @@ class LocalSite:
 
     def _check_agent(self, choice: AgentChoice, runtime: Runtime, folder: str) -> None:
         """Launch it as far as that goes without a workspace and a process."""
-        environ = self._shelter.environ
-        request = LaunchRequest(
-            choice=choice,
-            prompt="",
-            workspace="/",
-            home="/",
-            folder=folder,
-            permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
-            environment=environ,
-            user_home=user_home(environ),
-            passed=runtime.holes.env,
-            opened=runtime.holes.paths,
-            is_confined=self.can_confine,
-        )
-        check_startable(request)
+        environ = {**self._shelter.environ, "HOME": user_home(self._shelter.environ)}
+        more = {"folder": folder, "is_confined": self.can_confine}
+        check_startable(bare_request(choice, runtime, environ, **more))
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""

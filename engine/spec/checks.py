@@ -19,6 +19,7 @@ _OF_AGENTS = (
     "agent",
     "persona",
     "variants",
+    "models",
     "max_concurrent_agents",
     "permissions",
     "files",
@@ -86,11 +87,19 @@ class StepNode:
 
     @property
     def replicas(self) -> int | None:
-        """Return the number of workers the variants ask for, or None without variants."""
-        variants = self.at("variants")
+        """Return the number of workers that variants and models ask for, or None without both."""
+        variants, models = self.at("variants"), self.at("models")
+        each = len(models.items) if isinstance(models, Items) else 1
         if not isinstance(variants, Items):
-            return None
-        return sum(max(1, number(at(v, "n")) or 1) for _, v in entries(variants))
+            return each if isinstance(models, Items) else None
+        return sum(self._of_variant(variant, each) for _, variant in entries(variants))
+
+    def _of_variant(self, variant: Node, of_step: int) -> int:
+        """Return the number of workers of one variant."""
+        own = at(variant, "models")
+        models = len(own.items) if isinstance(own, Items) else of_step
+        models = 1 if at(variant, "model") is not None else models
+        return models * max(1, number(at(variant, "n")) or 1)
 
     @property
     def workers(self) -> int:
@@ -300,28 +309,33 @@ def _work(step: StepNode) -> Iterator[Complaint]:
 
 def _spread(step: StepNode) -> Iterator[Complaint]:
     if step.at("strategy", "matrix") is not None:
-        for key in ("concurrency", "variants"):
+        for key in ("concurrency", "variants", "models"):
             if step.says(key):
                 why = "a matrix has one worker for each item, replicas have the same prompt"
                 yield step.complaint(key, f"cannot stand beside `strategy.matrix`: {why}")
-        yield from _repeated_items(step)
+        items = ("strategy", "matrix", "items")
+        yield from _repeated(step.at(*items), (*step.path, *items), "item")
     asked, given = number(step.at("concurrency")), step.replicas
     if asked is not None and given is not None and asked != given:
         yield step.complaint(
-            "concurrency", f"is {asked}, but the variants make {given}; leave it out"
+            "concurrency", f"is {asked}, but variants and models make {given}; leave it out"
         )
+    yield from _repeated(step.at("models"), (*step.path, "models"), "model")
     for i, variant in entries(step.at("variants")):
-        if not {"agent", "model"} & {key for key, _ in entries(variant)}:
-            yield Complaint((*step.path, "variants", i), "a variant names an `agent` or a `model`")
+        path, keys = (*step.path, "variants", i), {key for key, _ in entries(variant)}
+        if not {"agent", "model", "models"} & keys:
+            yield Complaint(path, "a variant names an `agent` or a `model`")
+        elif {"model", "models"} <= keys:
+            yield Complaint((*path, "model"), "says the same as `models`; keep one")
+        yield from _repeated(at(variant, "models"), (*path, "models"), "model")
 
 
-def _repeated_items(step: StepNode) -> Iterator[Complaint]:
+def _repeated(listed: Node | None, path: Path, what: str) -> Iterator[Complaint]:
     seen: set[str] = set()
-    for i, item in entries(step.at("strategy", "matrix", "items")):
+    for i, item in entries(listed):
         words = text(item)
         if words is not None and words in seen:
-            path = (*step.path, "strategy", "matrix", "items", i)
-            yield Complaint(path, f"the item {words!r:.60} stands there twice")
+            yield Complaint((*path, i), f"the {what} {words!r:.60} stands there twice")
         seen.add(words or "")
 
 

@@ -72,7 +72,9 @@ class VariantSpec(Section):
     agent: Name | None = None
     """The agent; by default the step's."""
     model: Text | None = None
-    """The model; by default the agent's."""
+    """The model; by default one of each of the step's `models`, else the agent's."""
+    models: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """Several models in place of `model`: `n` replicas of each."""
     n: Count = 1
     """How many replicas of this kind."""
 
@@ -144,6 +146,8 @@ class StepSpec(Section):
     """How many replicas of the step run, each with the same prompt; not with `strategy.matrix`."""
     variants: Annotated[tuple[VariantSpec, ...], Field(min_length=1)] | None = None
     """Replicas of different kinds; together they are the replicas."""
+    models: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """One replica for each model: of the step's agent, or of each variant that names none."""
     strategy: StrategySpec | None = None
     """How the step spreads into workers, other than by replicas."""
     max_concurrent_agents: Count | None = None
@@ -165,6 +169,19 @@ class StepSpec(Section):
     """`choose` one of the replicas (default), land `each` (a matrix), or `none` (a command)."""
     artifacts: tuple[InsidePath, ...] = ()
     """Files kept as results of the run."""
+
+    @property
+    def kinds(self) -> tuple[VariantSpec, ...]:
+        """Return its variants with one model each; none where all replicas are alike."""
+        variants = self.variants or ((VariantSpec(),) if self.models else ())
+        return tuple(
+            VariantSpec(agent=variant.agent, model=model, n=variant.n)
+            for variant in variants
+            for model in variant.models
+            or (variant.model and (variant.model,))
+            or self.models
+            or (None,)
+        )
 
 
 class PipelineSpec(Section):

@@ -77,7 +77,7 @@ pipelines:
       - name: compare
         dependencies: [design]
         prompt: Write a benchmark.
-        variants: [{agent: fast}, {agent: fast, model: opus}, {agent: mine, n: 2}]
+        variants: [{agent: fast}, {agent: fast, models: [opus, sonnet]}, {agent: mine, n: 2}]
         policy: first(2)
 
       - name: port
@@ -147,7 +147,7 @@ _LEVELS = """\
 |---|---|---|---|---|
 | workers of the engine | `runtime.max_concurrent_workers` | workers that run at once, \
 all steps and runs of the repository together | 10 | cut to 100 |
-| replicas or cells of a step | `concurrency`, `variants` or `strategy.matrix` \
+| replicas or cells of a step | `concurrency`, `variants`, `models` or `strategy.matrix` \
 (with its `max_concurrency`) | workers of one step | 1 \
 | replicas and `max_concurrency` are cut to `max_concurrent_workers`; \
 a matrix has as many cells as items, and those that find no place wait |

@@ -11,10 +11,12 @@ from functools import singledispatchmethod
 from typing import NamedTuple
 
 from engine.agents import agent_events as a
+from engine.agents.contract import SETTINGS_HEADS
 from engine.limits import Usage
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPiece
 
 TAIL_LINES = 12
+_SETTINGS = tuple(f"{head}: " for head in SETTINGS_HEADS)
 _FOCUS_S = 2.0
 _SHOWN = 60
 ANSWERS = {
@@ -46,6 +48,10 @@ class Logbook:
     Attributes:
         most: How many lines are kept.
         first: The number of the oldest line still kept; numbers only grow.
+        model: The model that the agent says it works with.
+        context: How many tokens its newest request held, of a `window` of so many.
+        turns: How many answers its model gave.
+        settings: Which settings of the user's the agent got, and which stayed behind, as lines.
         is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
         last_progress: When it last told of something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
@@ -57,7 +63,11 @@ class Logbook:
     attempt: int
     most: float = KEPT_LINES
     first: int = 0
-    tool: str | None = None
+    model: str = ""
+    context: int | None = None
+    window: int | None = None
+    turns: int | None = None
+    settings: tuple[str, ...] = ()
     progress: float | None = None
     usage: Usage = field(default_factory=Usage)
     last_output_at: float | None = None
@@ -75,6 +85,17 @@ class Logbook:
     _earlier: deque[Remark] = field(default_factory=deque)
     _recalled: set[str] = field(default_factory=set)
     _kept: deque[_Piece] = field(default_factory=deque)
+    _tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    @property
+    def tool(self) -> str | None:
+        """Return the tool that runs now; of several, the one that began last."""
+        return next(reversed(self._tools.values()))[0] if self._tools else None
+
+    @property
+    def tool_since(self) -> float | None:
+        """Return when that tool began."""
+        return next(reversed(self._tools.values()))[1] if self._tools else None
 
     @property
     def next(self) -> int:
@@ -100,6 +121,7 @@ class Logbook:
         if is_once and text in self._recalled:
             return
         self.write(kind, text, at)
+        self._hear_settings(text)
         if self.on_remark is not None:
             self.on_remark(Remark(at, kind, text))
 
@@ -107,6 +129,12 @@ class Logbook:
         """Take in the remarks of an earlier engine: each has its place before the next line."""
         self._earlier.extend(remarks)
         self._recalled.update(said.text for said in self._earlier)
+        for said in self._earlier:
+            self._hear_settings(said.text)
+
+    def _hear_settings(self, text: str) -> None:
+        if text.startswith(_SETTINGS) and text not in self.settings:
+            self.settings = (*self.settings, text)
 
     def write_raw(self, text: str, at: float, *, monotonic: float) -> None:
         """Add many lines of plain output at once; none of them is looked at."""
@@ -169,12 +197,14 @@ class Logbook:
 
     @note.register
     def _(self, event: a.ToolCalled, at: float) -> None:
-        self.tool = f"{event.name}  {event.title}".rstrip()
-        self.write(LogKind.TOOL, self.tool, at)
+        told = f"{event.name}  {event.title}".rstrip()
+        _, began = self._tools.get(event.id, ("", at))
+        self._tools[event.id] = told, began
+        self.write(LogKind.TOOL, told, at)
 
     @note.register
     def _(self, event: a.ToolEnded, at: float) -> None:
-        self.tool = None
+        self._tools.pop(event.id, None)
         kind = LogKind.TOOL_END if event.state == "done" else LogKind.ERROR
         if event.output:
             self.write(kind, event.output, at)
@@ -191,6 +221,7 @@ class Logbook:
     def _(self, event: a.UsageSeen, at: float) -> None:
         del at
         self.cached_tokens = event.cached_tokens or self.cached_tokens
+        self.context, self.window, self.turns = event.context, event.window, event.turns
         self.usage = replace(
             self.usage,
             input_tokens=_newer(event.input_tokens, self.usage.input_tokens),
@@ -221,6 +252,8 @@ class Logbook:
     def _(self, event: a.Retrying, at: float) -> None:
         answer = ANSWERS.get(event.status, "")
         told = f"its model answered {event.status}{f' ({answer})' if answer else ''}; "
+        if event.status and not event.status.isdigit():
+            told = f"its model could not be asked ({event.status}); "
         wait = f" in {event.delay_s:.0f} s" if event.delay_s else ""
         text = f"{told if event.status else ''}it asks again{wait} (try {event.attempt})"
         self.write(LogKind.NOTE, text, at)
@@ -238,6 +271,7 @@ class Logbook:
     @note.register
     def _(self, event: a.Started, at: float) -> None:
         if event.model:
+            self.model = event.model
             self.write(LogKind.NOTE, f"model {event.model}", at)
 
     def _speak(self, kind: LogKind, text: str, at: float, *, is_delta: bool) -> None:
@@ -264,7 +298,7 @@ class Logbook:
         """Close the log; show the agent's closing words unless it said them before."""
         self._insert(until=math.inf)
         self.is_ended = True
-        self.tool = None
+        self._tools.clear()
         words = last_words.strip()
         end = "\n".join(words.split("\n")[-TAIL_LINES:])  # the rest may be kept no longer
         if words and end not in "\n".join(text for _, _, text, _ in self._kept):

@@ -1,6 +1,6 @@
 """Hand down the rooms of one engine to its runs."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from engine.clock import Clock
 from engine.git.runner import Repo
 from engine.history.feeder import Feeder
 from engine.messages.results import Trouble
+from engine.messages.statistics import CountAttempts, Figures
 from engine.proof.tampering import Proof
 from engine.site.sites import Sites
 from engine.store.layout import Layout
@@ -29,6 +30,7 @@ class Tools:
 
     Attributes:
         sites: Where the workers live; exact trees are proved near before they land.
+        count: Adds up the attempts of many runs.
         landing: Lets one landing at a time touch the repository.
     """
 
@@ -45,6 +47,7 @@ class Tools:
     ledger: Ledger
     proof: Proof
     feeder: Feeder
+    count: Callable[[CountAttempts], Awaitable[tuple[Figures, ...]]]
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
 

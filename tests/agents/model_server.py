@@ -26,6 +26,7 @@ class Turn:
         runs: A command that it wants to run.
         uses: Another tool that it wants to use, with what it gives to it.
         status: An HTTP status to refuse with instead.
+        refusal: The words of that refusal.
         headers: What goes with such a refusal.
         hangs: Begin the answer and never end it.
         waits: Give no answer before the gate is open.
@@ -36,6 +37,7 @@ class Turn:
     runs: str = ""
     uses: tuple[str, dict[str, Any]] | None = None
     status: int = 0
+    refusal: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     hangs: bool = False
     waits: bool = False
@@ -160,7 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.model.gate.wait(60)
         self.model.is_over.wait(turn.takes_s)
         if turn.status:
-            error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}
+            message = turn.refusal or f"scripted failure {turn.status}"
+            error = {"type": "invalid_request_error", "message": message}
             self._json({"type": "error", "error": error}, turn.status, turn.headers)
         elif self.path.split("?")[0].endswith(":generateContent"):
             self._json(gemini_events(turn)[0])

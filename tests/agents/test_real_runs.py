@@ -63,6 +63,7 @@ def test_a_cancelled_agent_leaves_no_process(agent: str, folder: Path, serve: Se
         until_running(process)
         real.wait_work("hello.txt")
         assert real.living()
+        says_what_it_is_at(real)
         began = time.monotonic()
         assert real.shell.plait("cancel", "work/worker_1").code == 0
         moved = wait_event(process, "WorkerMoved", before="STOPPING")
@@ -71,6 +72,16 @@ def test_a_cancelled_agent_leaves_no_process(agent: str, folder: Path, serve: Se
         assert moved["cause"] == "USER"
         assert process.wait(timeout=30) == 1
     assert real.committed() == "partial\n"
+
+
+def says_what_it_is_at(real: RealRun) -> None:
+    worker = real.status()
+    assert "sleep 600" in worker["tool"]
+    assert 0 <= time.time() - worker["tool_since"] < 60
+    assert "sleep 600" in real.shell.plait("status").out
+    if real.agent == "claude":
+        assert worker["model"] in real.shell.plait("status").out
+        assert (worker["context"] > 0, worker["turns"]) == (True, 1)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -1,5 +1,6 @@
 """What a run says of a model that refuses: the key by its name, the model, the time to wait."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -77,3 +78,60 @@ def test_codex_that_met_a_limit_is_resumed_when_that_is_over(folder: Path, serve
         assert worker["rate_limited_until"]
         assert real.shell.plait("cancel", "work/worker_1").code == 0
         rest_of(process)
+
+
+TOO_LONG = {
+    "claude": "prompt is too long: 210000 tokens > 200000 maximum",
+    "codex": "Your input exceeds the context window of this model.",
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_context_that_is_full_is_said_in_words(agent: str, folder: Path, serve: Serve) -> None:
+    real = RealRun(folder, agent, serve([Turn(status=400, refusal=TOO_LONG[agent])]))
+    real.plan()
+    result = real.run()
+    assert (result["outcome"], result["cause"]) == ("failed", "AGENT")
+    assert result["error"].startswith("the context of its model is full: ")
+
+
+def test_a_network_that_is_lost_is_said_in_words(folder: Path, serve: Serve) -> None:
+    server = serve(WORK)
+    real = RealRun(folder, "claude", server)
+    real.plan()
+    server.close()
+    result = real.run()
+    assert (result["outcome"], result["cause"]) == ("failed", "AGENT")
+    assert result["error"].startswith("its model cannot be reached over the network: ")
+
+
+def test_codex_that_waits_for_the_network_says_so(folder: Path, serve: Serve) -> None:
+    server = serve(WORK)
+    real = RealRun(folder, "codex", server)
+    real.plan()
+    server.close()
+    with real.running() as process:
+        wait_event(process, "WorkerMoved", after="RUNNING")
+        wait_shown(real, "its model could not be asked (Connection failed")
+        assert real.shell.plait("cancel", "work/worker_1").code == 0
+        rest_of(process)
+
+
+def wait_shown(real: RealRun, words: str) -> None:
+    """Wait until the newest lines of the worker hold these words."""
+    for _ in range(300):
+        if words in "\n".join(real.status()["last_lines"]):
+            return
+        threading.Event().wait(0.1)
+    raise AssertionError(f"{words!r} not shown: {real.status()['last_lines']}")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_that_says_it_could_not_has_no_success(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    real = RealRun(folder, agent, serve([Turn(text="I could not find the parser.")]))
+    real.plan()
+    result = real.run()
+    assert (result["outcome"], result["phase"]) == ("unchanged", "FINISHED")
+    assert result["ending"] == "says it could not do it"

@@ -20,7 +20,12 @@ VARIABLES = {
     "gemini": "GEMINI_API_KEY={key}\nGOOGLE_GEMINI_BASE_URL='{url}'\n",
     "qwen": 'OPENAI_API_KEY="{key}"\nOPENAI_BASE_URL={url}/v1\nOPENAI_MODEL=fake-model\n',
 }
-TABLES = ("gemini", "qwen", "opencode")
+TABLES = ("gemini", "qwen", "opencode", "copilot", "pi", "cline")
+NO_MCP = ("pi",)
+HAS_HOOKS = ("gemini", "qwen", "opencode")
+MODELS = {"gemini": "gemini-2.5-flash"}
+SKILLS = {"cline": "Available skills: brew"}
+"""The words of a client that does not hand on what a skill says of itself."""
 UNNAMED = "the-unnamed-value"
 
 
@@ -44,6 +49,8 @@ def settings_of(agent: str, server: ModelServer, tool: Path) -> dict[str, str]:
             f".{agent}/settings.json": json.dumps(settings),
             f".{agent}/.env": VARIABLES[agent].format(url=server.url, key=KEY),
         }
+    if agent in {"copilot", "cline", "pi"}:
+        return _settings_of_more(agent, server, {"args": [str(tool)], "env": env})
     if agent == "opencode":
         corp = {
             "npm": "@ai-sdk/openai-compatible",
@@ -97,6 +104,49 @@ args = [{json.dumps(str(tool))}]
     }
 
 
+def _settings_of_more(agent: str, server: ModelServer, weather: dict[str, Any]) -> dict[str, str]:
+    if agent == "copilot":
+        weather = {"command": "python3", **weather, "tools": ["*"]}
+        return {
+            ".copilot/copilot-instructions.md": "Always greet the badger.\n",
+            ".copilot/skills/brew/SKILL.md": SKILL,
+            ".copilot/mcp-config.json": json.dumps({"mcpServers": {"weather": weather}}),
+        }
+    if agent == "cline":
+        weather = {"command": "python3", **weather}
+        name, at = "openai-compatible", "2026-01-01T00:00:00.000Z"
+        own = {
+            "provider": name,
+            "apiKey": KEY,
+            "model": "fake-model",
+            "baseUrl": f"{server.url}/v1",
+        }
+        other = {"provider": "openai", "apiKey": "of-another-host", "model": "x"}
+        known = {
+            name: {"settings": own, "updatedAt": at},
+            "openai": {"settings": other, "updatedAt": at},
+        }
+        told = {"version": 1, "lastUsedProvider": name, "modes": {}, "providers": known}
+        return {
+            "Documents/Cline/Rules/mine.md": "Always greet the badger.\n",
+            ".cline/skills/brew/SKILL.md": SKILL,
+            ".cline/data/settings/providers.json": json.dumps(told),
+            ".cline/data/settings/cline_mcp_settings.json": json.dumps(
+                {"mcpServers": {"weather": weather}}
+            ),
+        }
+    model = {"id": "fake-model", "name": "x", "reasoning": False, "input": ["text"]}
+    corp = {"baseUrl": f"{server.url}/v1", "api": "openai-completions", "apiKey": "CORP_KEY"}
+    other = {**corp, "baseUrl": "http://other.example", "apiKey": "of-another-host"}
+    providers = {"corp": {**corp, "models": [model]}, "other": {**other, "models": [model]}}
+    return {
+        ".pi/agent/AGENTS.md": "Always greet the badger.\n",
+        ".pi/agent/skills/brew/SKILL.md": SKILL,
+        ".pi/agent/settings.json": '{"defaultProvider": "corp", "defaultModel": "fake-model"}',
+        ".pi/agent/models.json": json.dumps({"providers": providers}),
+    }
+
+
 class Kept:
     """A user with settings of their own, whose agent is run."""
 
@@ -108,10 +158,11 @@ class Kept:
         tools.mkdir()
         tool = Path(shutil.copy(SERVER, tools))
         write(self.home, settings_of(agent, server, tool) | files)
-        for name in real.env.keys() - {"PATH", "CLAUDE_CODE_MAX_RETRIES"}:
+        of_client = {name for name in real.env if agent == "copilot" and name.startswith("COPILOT")}
+        for name in real.env.keys() - {"PATH", "CLAUDE_CODE_MAX_RETRIES", *of_client}:
             del real.env[name]
         real.env |= {"HOME": str(self.home), "CORP_KEY": KEY, "OPENAI_API_KEY": "for-openai-alone"}
-        self.sandbox = {"env": ["PASSED"], "paths": [str(tools)]}
+        self.sandbox = {"env": ["PASSED", "CORP_KEY"], "paths": [str(tools)]}
 
     def run(self, **agent: Any) -> dict[str, Any]:
         real = self.real
@@ -172,17 +223,20 @@ def test_what_the_user_of_another_client_has_reaches_it(
     user = Kept(agent, folder, server)
     if agent == "qwen":
         del user.real.env["OPENAI_API_KEY"]  # else that is the one it takes
-    model = {"model": "gemini-2.5-flash"} if agent == "gemini" else {}
+    model = {"model": MODELS[agent]} if agent in MODELS else {}
     result = user.run(**model)
     assert result["outcome"] == "success", result
     first = json.dumps(server.requests)
     assert "greet the badger" in first
-    assert "Brews the tea of plait" in first
-    assert "tell_weather" in first
+    assert SKILLS.get(agent, "Brews the tea of plait") in first
+    assert "of-another-host" not in str(server.logins)
     log = user.real.shell.plait("logs", "work/worker_1").out
-    assert "MCP server weather" in log
-    assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
-    assert f"{'plugin' if agent == 'opencode' else 'hooks'} of" in log
+    if agent not in NO_MCP:
+        assert "tell_weather" in first
+        assert "MCP server weather" in log
+        assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
+    if agent in HAS_HOOKS:
+        assert f"{'plugin' if agent == 'opencode' else 'hooks'} of" in log
 
 
 @pytest.mark.parametrize("agent", TABLES)
@@ -194,9 +248,9 @@ def test_the_user_of_another_client_says_what_reaches_it(
     user = Kept(agent, folder, server)
     if agent == "qwen":
         del user.real.env["OPENAI_API_KEY"]
-    model = {"model": "gemini-2.5-flash"} if agent == "gemini" else {}
+    model = {"model": MODELS[agent]} if agent in MODELS else {}
     assert user.run(user_settings="none", **model)["outcome"] == "success"
     first = json.dumps(server.requests)
     assert "greet the badger" not in first
-    assert "Brews the tea of plait" not in first
+    assert SKILLS.get(agent, "Brews the tea of plait") not in first
     assert "tell_weather" not in first

@@ -1,6 +1,7 @@
 """Every command on every kind of place and stream: a code that means something, no traceback."""
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -35,7 +36,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "pr": ("--dry-run",),
     **dict.fromkeys(("demo", "serve"), ("--help",)),
     **dict.fromkeys(("replay", "export", "resume", "restore"), ("missing",)),
-    **dict.fromkeys(("pause", "status", "runs", "doctor", "clean", "attach", "man", "undo"), ()),
+    **dict.fromkeys(
+        ("pause", "status", "runs", "agents", "doctor", "clean", "attach", "man", "undo"), ()
+    ),
     **dict.fromkeys(("review", "--help", "--version", ""), ()),
 }
 MANIFEST = """pipelines:
@@ -220,6 +223,48 @@ def test_doctor_is_fit_for_a_bug_report(shell: Shell, tmp_path: Path):
     assert (versions["tmux"], versions["gh"]) == ("tmux 9.9", "~/gh 1.0")
     assert versions["git"].startswith("git version")
     assert {"plait", "Python", "textual", "SQLite", "system", "output"} <= set(versions)
+
+
+def test_agents_are_a_table_of_what_is_here(shell: Shell, tmp_path: Path):
+    home = tmp_path / "the home"
+    listed = json.dumps({"models": [{"slug": "gpt-x"}, {"slug": "gpt-y"}]})
+    for name, script in {
+        "bin/claude": "#!/bin/sh\necho 9.8.7\n",
+        "bin/codex": f"#!/bin/sh\n[ $1 = debug ] && echo '{listed}' || echo codex 1.2.3\n",
+        ".claude/settings.json": json.dumps({"model": "opus"}),
+        ".codex/config.toml": 'model = "gpt-y"\n',
+    }.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(script)
+        (home / name).chmod(0o755)
+    bare = os.pathsep.join(("/usr/bin", "/bin"))
+    shell.env |= {"HOME": str(home), "PATH": f"{home}/bin:{bare}", "ANTHROPIC_API_KEY": "sk-secret"}
+    said = shell.plait("agents", "--models")
+    rows = {line.split()[0]: line for line in said.out.splitlines()}
+    assert "9.8.7" in rows["claude"]
+    assert "by ANTHROPIC_API_KEY" in rows["claude"]
+    assert " opus " in rows["claude"]
+    assert "1.2.3" in rows["codex"]
+    assert "no login found" in rows["codex"]
+    assert "models of codex: gpt-x, gpt-y" in said.out
+    assert "→ npm install -g @google/gemini-cli@latest" in rows["gemini"]
+    assert "sk-secret" not in said.out
+    assert str(home) not in said.out
+    told = {agent["name"]: agent for agent in shell.plait("agents", "--json").json()["agents"]}
+    assert told["claude"]["settings"]["model"] == "opus"
+    assert told["claude"]["capabilities"]["permission"] is True
+    assert (told["gemini"]["path"], told["codex"]["models"]) == (None, [])
+    assert told["codex"]["path"] == "~/bin/codex"
+
+
+def test_where_no_client_is_installed_agents_says_how_to_get_them(shell: Shell, tmp_path: Path):
+    shell.env |= {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    said = shell.plait("agents")
+    assert said.code == 0, said.err
+    installed = said.out.partition("to install")[0]
+    assert "claude" not in installed
+    assert "→ npm install -g @anthropic-ai/claude-code@latest" in said.out
+    assert "→ uv tool install --python 3.12 aider-chat" in said.out
 
 
 def test_a_mistyped_worker_is_told_with_the_nearest_one(repository: Shell):

@@ -56,6 +56,7 @@ pipelines:
 """
 
 
+_RIGHT = b"\x1b[C"
 WEIGHED = ("run", "-a", "scripted", "Say hello", "--headless")
 
 
@@ -110,6 +111,20 @@ def test_a_day_at_the_console(day: Shell) -> None:
     assert (day.folder / "a.txt").read_text() == "one\nTWO by 1\nthree\n"
     assert "+use the standard library" in day.plait("diff", "ask/worker_1").out
     assert "+read the manual" in day.plait("diff", "learn/worker_1").out
+
+
+def test_a_run_is_started_reviewed_and_landed_within_the_console(day: Shell) -> None:
+    with console_story(day, size=(80, 24)) as console:
+        console.shows("No run yet", "✓ shouter", "enforced").do("everywhere.start")
+        console.shows("What is to be done?", "asker").press(b"say it loud")
+        console.shows("say it loud", "1 worker of asker").press(b"\t\t")
+        console.shows("← asker →").press(_RIGHT * 4)
+        console.shows("← shouter →", "1 worker of shouter").press(b"\r")
+        console.shows("task/worker_1", "REVIEW").do("fleet.diff").shows("TWO by 1")
+        console.do("diff.yes").shows("approved; landing").do("diff.land")
+        console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
+        assert console.end() == 0
+    assert (day.folder / "a.txt").read_text() == "one\nTWO by 1\nthree\n"
 
 
 def test_a_console_is_left_and_come_back_to(day: Shell) -> None:
@@ -171,3 +186,19 @@ def test_a_run_that_is_to_be_weighed_asks_first(repository: Shell) -> None:
         terminal.shows("nothing was started")
         assert terminal.end() == 1
     assert not (repository.folder / ".git" / "plait" / "runs").exists()
+
+
+def test_a_run_that_is_confirmed_names_the_settings_that_its_agents_get(repository: Shell) -> None:
+    (repository.folder / "new.txt").write_text("not committed")
+    home = repository.state.parent / "home"
+    (home / ".claude").mkdir(parents=True)
+    (home / ".claude" / "CLAUDE.md").write_text("Be kind.")
+    (home / ".claude" / "settings.json").write_text('{"hooks": {"Stop": [{}]}}')
+    repository.env["HOME"] = str(home)
+    with console_story(repository, "run", "-p", "fix", "-a", "claude", "-n", "2") as terminal:
+        told = "claude: your settings: instructions of ~/.claude/CLAUDE.md"
+        left = "claude: left out of your settings: hooks of ~/.claude/settings.json: they run code"
+        terminal.shows(told, left, "start? [Y/n]")
+        terminal.press(b"n\r")
+        terminal.shows("nothing was started")
+        assert terminal.end() == 1

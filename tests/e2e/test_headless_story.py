@@ -131,7 +131,9 @@ def test_a_second_shell_answers(shell: Shell):
     words = ("run", "plait.yaml", "--pipeline", "asks", "--headless", "--json")
     with shell.running(*words) as first:
         wait_event(first, "Asked")
-        assert "asks" in shell.plait("status").out
+        said = shell.plait("status").out
+        assert "asks" in said
+        assert ": waits for you" in said
         assert shell.plait("answer", "ask/worker_1", "allow").code == 0
         assert rest_of(first)[-1]["type"] == "RunFinished"
         assert first.wait() == 0
@@ -165,6 +167,9 @@ def test_a_step_that_is_decided_while_one_still_works_says_so(shell: Shell):
     with shell.running("run", "hang.yaml", "--headless", "--json") as first:
         wait_event(first, "WorkerMoved", after="RUNNING")
         wait_event(first, "WorkerMoved", after="RUNNING")
+        said = shell.plait("status").out
+        assert " (p): running" in said
+        assert "\ntask: running\n" in said
         assert shell.plait("cancel", "task/worker_1", "--kill").code == 0
         wait_event(first, "WorkerMoved", after="CANCELLED")
         said = shell.plait("status").out
@@ -292,3 +297,23 @@ def test_rules_beside_a_mode_without_rules_are_refused(shell: Shell):
     done = shell.plait("run", "plait.yaml", "--permissions", "auto", "--allow", "Bash")
     assert done.code != 0
     assert "would not be heard" in done.err
+
+
+def test_an_agent_that_changes_nothing_has_no_success(repository: Shell):
+    script = 'steps:\n  - result: "I could not find the parser."\n'
+    told = {
+        "agents": {"a": {"adapter": "scripted", "script": script}},
+        "pipelines": [{"name": "p", "steps": [{"name": "fix", "agent": "a", "prompt": "fix it"}]}],
+    }
+    (repository.folder / "fix.yaml").write_text(json.dumps(told))
+    done = repository.plait("run", "fix.yaml", "--headless")
+    assert done.code == 0, done.err
+    assert "fix: unchanged (0 of 1)" in done.err
+    sentence = "says it could not do it"
+    assert f"fix/worker_1 {sentence}: I could not find the parser." in done.err
+    status = repository.plait("status").out
+    assert "): unchanged" in status
+    assert sentence in next(line for line in status.splitlines() if "fix/worker_1" in line)
+    worker = repository.plait("status", "--json").json()["steps"][0]["workers"][0]
+    assert (worker["outcome"], worker["ending"]) == ("unchanged", sentence)
+    assert repository.plait("land", "fix/worker_1").code != 0

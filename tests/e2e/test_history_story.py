@@ -1,12 +1,13 @@
 """What many runs came to: one's own history, and one that a team shares."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.needs import need
-from tests.support.postgres import Postgres, started
+from tests.support.postgres import Postgres, program, started
 from tests.support.shells import Done, Shell
 
 PLAN = """
@@ -66,6 +67,7 @@ def test_ones_own_history_is_searched_and_added_up_without_a_server(repository: 
     assert {line.split()[0] for line in table[1:]} == {"write", "break"}
     assert repository.plait("stats", "--until", "1d").err == "no attempt matches\n"
     assert "expected a date" in repository.plait("stats", "--since", "soon").err
+    assert "expected a number" in repository.plait("history", "-n", "0").err
 
 
 def test_a_team_shares_a_history(repository: Shell, server: Postgres):
@@ -78,8 +80,8 @@ def test_a_team_shares_a_history(repository: Shell, server: Postgres):
     assert "shared history delayed" not in repository.plait("status").out  # nobody delivers now
     repository.env["PLAIT_DATABASE_URL"] = server.database()
     assert "`plait db up`" in repository.plait("db", "status").err
-    assert repository.plait("db", "up").out == "version 1, was 0\n"
-    assert repository.plait("db", "up").out == "version 1, as before\n"
+    assert repository.plait("db", "up").out == "version 2, was 0\n"
+    assert repository.plait("db", "up").out == "version 2, as before\n"
 
     ran(repository, "per_agent")
     assert repository.plait("history", "--team").out == ""
@@ -103,6 +105,29 @@ def test_a_team_shares_a_history(repository: Shell, server: Postgres):
     assert repository.plait("db", "push", "--again").code == 0
     assert repository.plait("history", "--team").out == ""
     assert len(repository.plait("history").out.splitlines()) == 6
+
+
+def test_what_a_restored_database_lacks_is_delivered_again(repository: Shell, server: Postgres):
+    url = repository.env["PLAIT_DATABASE_URL"] = server.database()
+    repository.plait("db", "up")
+    ran(repository, "shared")
+    backup = subprocess.run([program("pg_dump"), url], check=True, capture_output=True).stdout
+    repository.git("rm", "-q", "new.txt")
+    repository.git("commit", "-qm", "gone")
+    ran(repository, "shared")
+    repository.plait("db", "push")
+    whole = repository.plait("db", "status", "--json").json()
+    assert (whole["runs"], whole["to_look_at"]) == (2, [])
+
+    server.execute("DROP SCHEMA plait CASCADE", url)
+    psql = [program("psql"), "-q", "-v", "ON_ERROR_STOP=1", url]
+    subprocess.run(psql, input=backup, check=True, stdout=subprocess.DEVNULL)
+    assert repository.plait("db", "status", "--json").json()["runs"] == 1
+    assert repository.plait("db", "push").out == "0 events delivered\n"
+    assert repository.plait("db", "push", "--again").out != "0 events delivered\n"
+    restored = repository.plait("db", "status", "--json").json()
+    assert restored == whole
+    assert repository.plait("db", "push", "--again").out == "0 events delivered\n"
 
 
 COMMITS = """

@@ -349,3 +349,61 @@ def test_a_way_to_log_in_that_no_worker_is_given_is_not_copied(
     found = json.loads(written(launch("gemini", tmp_path), ".gemini/settings.json"))
     assert found["security"]["auth"]["selectedType"] == kept
     assert found["telemetry"] == {"enabled": False}
+
+
+def with_pi(home: Path, key: str, **settings: Any) -> None:
+    corp = {"baseUrl": "http://corp.example/v1", "apiKey": key}
+    other = {"baseUrl": "http://other.example/v1", "apiKey": "of-another-host"}
+    write(home, ".pi/agent/models.json", json.dumps({"providers": {"corp": corp, "other": other}}))
+    write(home, ".pi/agent/settings.json", json.dumps(settings))
+
+
+def test_pi_is_given_the_provider_that_it_asks_with_its_key_by_name(tmp_path: Path) -> None:
+    with_pi(tmp_path, "CORP_KEY", defaultProvider="corp")
+    launched = launch("pi", tmp_path, environment={"CORP_KEY": "c", "OTHER": "o"})
+    kept = json.loads(written(launched, ".pi/agent/models.json"))["providers"]
+    assert list(kept) == ["corp"]
+    assert launched.env["CORP_KEY"] == "c"
+    with pytest.raises(AgentError, match="wants its key in CORP_KEY, which is not set"):
+        launch("pi", tmp_path)
+
+
+def test_pi_is_not_started_by_a_key_in_its_file(tmp_path: Path) -> None:
+    with_pi(tmp_path, "sk-written-there")
+    with pytest.raises(AgentError, match="holds its key in apiKey"):
+        launch("pi", tmp_path, args="--provider corp")
+
+
+def test_of_pi_s_providers_none_with_a_key_goes_along_unasked(tmp_path: Path) -> None:
+    with_pi(tmp_path, "sk-written-there")
+    assert not [one for one in launch("pi", tmp_path).files if one.path.endswith("models.json")]
+
+
+def test_cline_s_key_goes_along_where_a_variable_of_its_value_does(tmp_path: Path) -> None:
+    own = {"settings": {"provider": "corp", "apiKey": "a-key", "baseUrl": "http://corp.example"}}
+    told = {"version": 1, "lastUsedProvider": "corp", "providers": {"corp": own}}
+    write(tmp_path, ".cline/data/settings/providers.json", json.dumps(told))
+    environment = {"CORP_KEY": "a-key"}
+    for passed in ((), ("OTHER_KEY",)):
+        with pytest.raises(AgentError, match="holds its key in apiKey") as caught:
+            launch("cline", tmp_path, environment=environment, passed=passed)
+        assert "sandbox.env" in caught.value.hint
+    launched = launch("cline", tmp_path, environment=environment, passed=("CORP_*",))
+    assert json.loads(written(launched, ".cline/data/settings/providers.json")) == told
+
+
+def test_rules_of_cline_go_along_from_both_their_folders(tmp_path: Path) -> None:
+    write(tmp_path, ".cline/rules/one.md", "One.\n")
+    write(tmp_path, "Documents/Cline/Rules/two.md", "Two.\n")
+    wish = SettingsWish.INSTRUCTIONS
+    found = {file.path for file in launch("cline", tmp_path, user_settings=wish).files}
+    assert {".cline/rules/one.md", "Documents/Cline/Rules/two.md"} <= found
+    assert launch("cline", tmp_path, user_settings=SettingsWish.NONE).files == ()
+
+
+def test_mcp_servers_of_copilot_have_a_file_of_their_own(tmp_path: Path) -> None:
+    told = {"mcpServers": {"one": {"command": "sh", "tools": ["*"]}}}
+    write(tmp_path, ".copilot/mcp-config.json", json.dumps(told))
+    launched = launch("copilot", tmp_path)
+    assert json.loads(written(launched, ".copilot/mcp-config.json")) == told
+    assert launched.settings.taken == ("MCP server one",)

@@ -7,8 +7,8 @@ import pytest
 from engine.git.diff import (
     FileChange,
     changed_files,
+    counted_files,
     file_patches,
-    is_patch_cut,
     merge_base,
     patch_bytes,
 )
@@ -89,6 +89,26 @@ async def test_hunks_put_together_give_the_new_file(tmp_path: Path):
             assert text == wanted, one
 
 
+async def test_hunks_are_counted_as_they_are_shown(tmp_path: Path):
+    _, repo, files = await changed(tmp_path)
+    built = RepositoryBuilder(tmp_path / "other")
+    lines = [f"{n}\n" for n in range(60)]
+    odd = "++ b/x\n@@ -1 +1 @@\ndiff --git a/x b/x\n"
+    built.commit({"a": "".join(lines), "odd": "x\n", "late": "x" * 9000 + "\n"}, "old")
+    lines[5] = lines[40] = "\n"
+    late = "x" * 9000 + "\0\0diff --git a/x b/x\n@@ -1 +1 @@\n"
+    built.commit({"a": "".join(lines), "odd": f"x\n{odd}", "late": late}, "new")
+    other = await Repo.open(built.path, built.environment)
+    for one in (repo, other):
+        found, hunks = await counted_files(one, "HEAD~1", "HEAD")
+        patches = await file_patches(one, found, ("HEAD~1", "HEAD"))
+        assert hunks == sum(len(patch.hunks) or 1 for patch in patches)
+    assert hunks == 4
+    found, _ = await counted_files(repo, "HEAD~1", "HEAD")
+    assert found == tuple(files.values())
+    assert await counted_files(repo, "HEAD", "HEAD") == ((), 0)
+
+
 async def test_a_patch_too_long_is_cut_and_says_so(tmp_path: Path):
     built = RepositoryBuilder(tmp_path / "repo")
     built.commit({"long": "x\n"}, "old")
@@ -134,10 +154,14 @@ async def test_whether_a_patch_is_cut_is_known_at_every_bound(tmp_path: Path, ki
     repo = await Repo.open(built.path, built.environment)
     files = await changed_files(repo, "HEAD~1", "HEAD")
     sides = "HEAD~1", "HEAD"
+    records = ("diff-tree", "-r", "-z", "--no-abbrev", "-M", "--raw", "--numstat", *sides)
+    beside = len(await repo.read(*records)) + 1
     for most in (64, 500, 20_000, 60_000, 1 << 20, 64 << 20):
         patches = await file_patches(repo, files, sides, max_bytes=most)
         is_cut = any(patch.is_cut for patch in patches)
-        assert await is_patch_cut(repo, files, sides, most) == is_cut
+        counted, hunks = await counted_files(repo, *sides, max_bytes=most + beside)
+        assert counted == files
+        assert (hunks is None) == is_cut
 
 
 async def test_a_whole_patch_applies(tmp_path: Path):

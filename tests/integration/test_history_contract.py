@@ -1,5 +1,6 @@
 """Both histories keep these promises; PostgreSQL is a real server."""
 
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -10,16 +11,18 @@ import psycopg
 import pytest
 
 from engine.errors import StoreError
-from engine.history.postgres import PostgresHistory
+from engine.history.postgres import MIGRATIONS, PostgresHistory
 from engine.history.seam import (
     AttemptRecord,
-    Axis,
     HistoryDatabase,
     JournalPiece,
     Query,
     RunRecord,
 )
-from engine.history.sqlite import SqliteHistory
+from engine.history.sql import VERSION
+from engine.history.sqlite import SCHEMA, SqliteHistory
+from engine.messages.statistics import Axis
+from engine.store.sqlite.database import Database
 from engine.store.store import JournalEntry
 from tests.support.needs import need
 from tests.support.postgres import Postgres, started
@@ -187,18 +190,21 @@ def test_figures_are_added_up_by_any_property(history: HistoryDatabase):
         usd=0.25,
         tokens=10,
         review_s=60.0,
+        hunks=5,
+        kept=3,
     )
     bad = replace(TRY, worker="implement/worker_2", outcome="failed", check_passed=False, usd=0.5)
     again = replace(
-        good, worker="implement/worker_2", attempt=2, landed=None, conflicts=2, usd=None
+        good, worker="implement/worker_2", attempt=2, landed=None, conflicts=2, usd=None, kept=0
     )
-    other = replace(TRY, worker="implement/worker_3", agent="codex", left_out=3)
+    other = replace(TRY, worker="implement/worker_3", agent="codex", left_out=3, hunks=9)
     history.push(piece(1, 1, good, bad, again, other))
     claude, codex = history.figures(Axis.AGENT, Query())
     assert (claude.name, claude.runs, claude.attempts, claude.success) == ("claude", 1, 3, 2)
     assert (claude.first_checks, claude.first_passed) == (2, 1)
     assert (claude.conflicts, claude.landed, claude.usd, claude.tokens) == (1, 1, 0.75, 20)
     assert (claude.usd_per_landed, claude.review_s) == (0.75, 120.0)
+    assert (claude.proposed, claude.kept, codex.proposed, codex.kept) == (10, 3, 0, 0)
     assert (codex.attempts, codex.left_out, codex.usd, codex.usd_per_landed) == (1, 3, None, None)
     for axis, name in (
         (Axis.MODEL, "large"),
@@ -211,6 +217,9 @@ def test_figures_are_added_up_by_any_property(history: HistoryDatabase):
         assert (figures.name, figures.attempts) == (name, 4)
     assert history.figures(Axis.STEP, Query(agent="codex"))[0].attempts == 1
     assert history.figures(Axis.STEP, Query(words="nowhere")) == []
+    [week] = history.figures(Axis.WEEK, Query(of=Axis.AGENT, name="codex"))
+    assert (week.name, week.attempts) == ("2026-W01", 1)
+    assert history.figures(Axis.WEEK, Query(of=Axis.AGENT, name="")) == []
 
 
 def test_odd_text_is_kept_as_far_as_a_database_takes_it(history: HistoryDatabase):
@@ -218,6 +227,20 @@ def test_odd_text_is_kept_as_far_as_a_database_takes_it(history: HistoryDatabase
     [hit] = history.search(Query(words="xxx"))
     assert hit.attempt.prompt.startswith("a�b?x")
     assert hit.attempt.label == "�"
+
+
+def test_odd_text_that_is_looked_for_is_not_found_and_no_error(history: HistoryDatabase):
+    history.push(piece(1, 1, TRY))
+    odd = "Ada\0\udcff'; DROP TABLE attempt; --"
+    for query in (
+        Query(words=odd),
+        Query(person=odd),
+        Query(repository=odd),
+        Query(of=Axis.PERSON, name=odd),
+    ):
+        assert history.search(query) == []
+        assert history.figures(Axis.AGENT, query) == []
+    assert len(history.search(Query())) == 1
 
 
 def test_what_is_pruned_does_not_come_back(history: HistoryDatabase):
@@ -235,7 +258,7 @@ def test_what_is_pruned_does_not_come_back(history: HistoryDatabase):
 
 def test_up_may_be_repeated_and_tells_the_versions(history: HistoryDatabase):
     history.push(piece(1, 2))
-    assert history.up() == (1, 1)
+    assert history.up() == (VERSION, VERSION)
     assert history.seqs(["u1"]) == {"u1": 2}
 
 
@@ -258,7 +281,60 @@ def test_many_bring_the_tables_up_at_once(server: Postgres):
 
     with ThreadPoolExecutor(6) as pool:
         befores = list(pool.map(up, range(6)))
-    assert sorted(befores) == [0, 1, 1, 1, 1, 1]
+    assert sorted(befores) == [0, *[VERSION] * 5]
+
+
+FIRST = (
+    "INSERT INTO run VALUES ('u1', 'a1b2c3', 'fix', 'r', 'Ada', 'h', 1, NULL, 'success', 0, 0)",
+    (
+        "INSERT INTO attempt (uid, run, repository, person, worker, attempt, step, agent, model,"
+        " label, week, began, outcome, cause, conflicts, left_out, review_s, files, insertions,"
+        " deletions, reviewer, target, error, prompt) VALUES ('u1', 'a1b2c3', 'r', 'Ada',"
+        " 'a/worker_1', 1, 'a', 'claude', '', '', '2026-W01', 1, 'success', '', 0, 0, 0, 1, 1, 1,"
+        " '', '', '', 'p')"
+    ),
+)
+"""What the first version of the tables held."""
+
+
+def first_of_sqlite(path: Path) -> SqliteHistory:
+    schema = replace(SCHEMA, migrations=SCHEMA.migrations[:1])
+
+    def fill(connection: sqlite3.Connection) -> None:
+        for statement in FIRST:
+            connection.execute(statement)
+
+    Database.create(path, schema, fill).close()
+    return SqliteHistory(path)
+
+
+def first_of_postgres(server: Postgres) -> PostgresHistory:
+    url = server.database()
+    statements = ("CREATE SCHEMA plait", "SET search_path = plait", *MIGRATIONS[0], *FIRST)
+    version = "CREATE TABLE version AS SELECT 1 AS version"
+    server.execute(";".join((*statements, version)), url)
+    return PostgresHistory(url)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_history_of_the_first_version_keeps_what_it_has(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+):
+    found: HistoryDatabase
+    if kind == "sqlite":
+        found = first_of_sqlite(tmp_path / "history.db")
+    else:
+        found = first_of_postgres(request.getfixturevalue("server"))
+    with closing(found) as history:
+        if kind == "postgres":
+            with pytest.raises(StoreError, match="version 1, before this plait's"):
+                history.push(piece(1, 2, TRY))
+        assert history.up()[1] == VERSION
+        history.push(piece(1, 2, replace(TRY, hunks=3, kept=2), run=replace(RUN, uid="u2")))
+        [old] = history.search(Query(repository="r"))
+        assert (old.attempt.agent, old.attempt.hunks, old.attempt.kept) == ("claude", None, None)
+        [figures] = history.figures(Axis.AGENT, Query())
+        assert (figures.attempts, figures.proposed, figures.kept) == (2, 3, 2)
 
 
 def test_tables_of_another_version_are_not_touched(server: Postgres):
@@ -282,6 +358,37 @@ def test_no_address_is_told(url: str):
     with pytest.raises(StoreError) as told:
         PostgresHistory(url).up()
     assert "hush" not in f"{told.value} {told.value.hint}"
+
+
+def test_an_address_that_is_partly_in_the_environment_names_what_it_leads_to(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    names = set()
+    for host in ("one", "two"):
+        monkeypatch.setenv("PGHOST", host)
+        names |= {
+            PostgresHistory(url).name for url in ("postgresql:///x", f"postgresql://{host}/x")
+        }
+    assert len(names) == 2
+
+
+def test_the_environment_does_not_say_how_text_is_sent(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with closing(PostgresHistory(server.database())) as history:
+        history.up()
+        history.push(piece(1, 1, replace(TRY, prompt="→ 日本")))
+        assert history.search(Query(words="日本"))[0].attempt.prompt == "→ 日本"
+
+
+def test_a_database_that_cannot_keep_all_text_is_refused_at_once(server: Postgres):
+    server.execute("CREATE DATABASE narrow ENCODING 'LATIN1' TEMPLATE template0")
+    with (
+        closing(PostgresHistory(server.url("narrow"))) as history,
+        pytest.raises(StoreError, match="keeps text as LATIN1"),
+    ):
+        history.up()
 
 
 def test_a_name_for_files_holds_no_password():

@@ -1,20 +1,9 @@
 """An engine beside a shared history that works, is away, refuses, is full, or says nothing."""
 
-import json
-import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
-from functools import partial
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from random import Random
-from typing import TypeVar
 
 import anyio
 import pytest
@@ -24,22 +13,18 @@ from engine.api.engine import Engine, Run
 from engine.history import feeder, postgres
 from engine.history.postgres import PostgresHistory
 from engine.history.seam import Query
-from engine.history.tally import uid_of
-from engine.ids import RunId
 from engine.messages.events import HistoryDelayed
 from engine.messages.results import Outcome, RunView
 from engine.site.place import find_place
-from engine.store.store import JournalEntry, Store
+from engine.store.store import Store
 from tests.support.engine_runs import Place, manifest, wait_view
-from tests.support.needs import WITH_OWN_MOUNTS
-from tests.support.postgres import NOBODY, Postgres, started
+from tests.support.postgres import Postgres, started
+from tests.support.shared_history import Line, asked, fill, journal_of, on_small_disk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.needs("postgresql")]
 
-T = TypeVar("T")
 SHARED = {"strategy": "shared"}
 A = {"name": "a", "run": "true", "concurrency": 3}
-IS_THOROUGH = bool(os.environ.get("PLAIT_THOROUGH"))
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +46,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path)
 
 
-async def asked(url: str, act: Callable[[PostgresHistory], T]) -> T:
-    """Return what a history answers, asked in a thread."""
-
-    def ask() -> T:
-        with closing(PostgresHistory(url)) as history:
-            return act(history)
-
-    return await to_thread.run_sync(ask)
-
-
 async def share(place: Place, server: Postgres) -> str:
     """Let a place share the history of a new database; return its address."""
     url = await to_thread.run_sync(server.database)
@@ -81,12 +56,6 @@ async def share(place: Place, server: Postgres) -> str:
 
 async def store_of(place: Place) -> Store:
     return (await find_place(place.project, place.environment)).store
-
-
-def journal_of(store: Store, run: str) -> tuple[str, list[JournalEntry]]:
-    """Return a run's name in all the world, and the events of its journal."""
-    with store.run(RunId(run), read_only=True) as journal:
-        return uid_of(RunId(run), journal.plan_json, journal.meta), list(journal.events())
 
 
 async def assert_level(place: Place, url: str, *runs: str) -> None:
@@ -242,43 +211,6 @@ async def test_an_address_that_is_not_set_is_told(place: Place):
     assert "PLAIT_DATABASE_URL is not set" in view.history.what
 
 
-class Line:
-    """A line to a server that can fall silent: it stays open, and nothing goes through."""
-
-    def __init__(self, server: Postgres) -> None:
-        self.is_silent = threading.Event()
-        self._there = str(server.folder / ".s.PGSQL.5432")
-        self._door = socket.socket(socket.AF_UNIX)
-        self._door.bind(str(server.folder / ".s.PGSQL.5499"))
-        self._door.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._door.accept()
-            except OSError:
-                return
-            there = socket.socket(socket.AF_UNIX)
-            there.connect(self._there)
-            for ends in ((client, there), (there, client)):
-                threading.Thread(target=self._carry, args=ends, daemon=True).start()
-
-    def _carry(self, source: socket.socket, goal: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                if not self.is_silent.is_set():
-                    goal.sendall(data)
-        for end in (source, goal):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-    def close(self) -> None:
-        self._door.shutdown(socket.SHUT_RDWR)
-        self._door.close()
-
-
 async def test_a_history_that_says_nothing_holds_nobody_up(
     place: Place, server: Postgres, monkeypatch: pytest.MonkeyPatch
 ):
@@ -300,27 +232,9 @@ async def test_a_history_that_says_nothing_holds_nobody_up(
             await assert_level(place, url, first.id, run.id)
 
 
-def fill(filler: Path) -> None:
-    with filler.open("wb") as file, suppress(OSError):
-        while True:
-            file.write(bytes(65536))
-
-
 @pytest.mark.needs("root", "unshare", "small disk")
 async def test_a_history_on_a_full_disk_is_told_and_caught_up(place: Place):
-    """Its tables lie on a small disk, in a mount namespace of the server's own."""
-    folder = Path(tempfile.mkdtemp(prefix="plait-pg-", dir="/tmp"))
-    os.chown(folder, NOBODY, NOBODY)
-    disk = folder / "disk"
-    script = f"mkdir -p {disk} && mount -t tmpfs -o size=24m,uid={NOBODY},mode=700 small {disk}"
-    server = Postgres(folder)
-    server.before_start = (*WITH_OWN_MOUNTS, "sh", "-c", f'{script} && exec "$@"', "sh")
-    try:
-        server.start()
-        filler = Path(f"/proc/{server.pid}/root{disk}/filler")
-        server.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
-        server.execute("ALTER DATABASE template1 SET default_tablespace = small")
-        server.execute("CREATE DATABASE small TABLESPACE small")
+    with on_small_disk("24m") as (server, filler):
         url = place.environment["PLAIT_DATABASE_URL"] = server.url("small")
         await asked(url, PostgresHistory.up)
         await to_thread.run_sync(fill, filler)
@@ -333,9 +247,6 @@ async def test_a_history_on_a_full_disk_is_told_and_caught_up(place: Place):
             await anyio.Path(filler).unlink()
             await wait_level(engine, run)
         await assert_level(place, url, run.id)
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
 
 
 async def test_agents_never_get_the_address(place: Place, lasting: Postgres):
@@ -353,53 +264,3 @@ async def test_agents_never_get_the_address(place: Place, lasting: Postgres):
     assert "HISTORY" not in shown
     assert "postgresql://" not in shown
     await assert_level(place, url, run.id)
-
-
-def lived_for(place: Place, store: Store, text: str, *, seen: int) -> str:
-    """Let an engine live until so many events more are in the journal, then kill it.
-
-    Return the run's name. Without a text the engine goes on with the newest run.
-    """
-    words = [sys.executable, "-m", "tests.support.engine_process", str(place.project)]
-    way = ("start" if text else "go-on", "detached")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    env = place.environment
-    with subprocess.Popen([*words, *way], env=env, text=True, **pipes) as engine:
-        assert engine.stdin is not None
-        assert engine.stdout is not None
-        engine.stdin.write(text)
-        engine.stdin.close()
-        run = engine.stdout.readline().split()[1]
-        # Its report is longer than a pipe holds.
-        drain = threading.Thread(target=engine.stdout.read)
-        drain.start()
-        before = len(journal_of(store, run)[1])
-        while engine.poll() is None:
-            if len(journal_of(store, run)[1]) >= before + seen:
-                engine.kill()
-            with suppress(subprocess.TimeoutExpired):
-                engine.wait(0.005)
-        drain.join()
-    return run
-
-
-@pytest.mark.timeout(3600 if IS_THOROUGH else 300)
-async def test_engines_killed_at_any_moment_deliver_everything_once(
-    place: Place, lasting: Postgres
-):
-    url = await share(place, lasting)
-    store = await store_of(place)
-    workers = 20
-    step = {"name": "a", "run": "sleep 0.02", "concurrency": workers}
-    text = json.dumps(manifest(step, database=SHARED, max_concurrent_workers=workers))
-    random, moments = Random(5), 200 if IS_THOROUGH else 8
-    runs: set[str] = set()
-    for moment in range(moments):
-        live = partial(lived_for, seen=random.randrange(40))
-        runs.add(await to_thread.run_sync(live, place, store, "" if moment % 4 else text))
-    async with place.engine(within_s=300) as last:
-        for run in runs:
-            await (await last.resume(run)).wait()
-    await assert_level(place, url, *runs)
-    extent = await asked(url, PostgresHistory.extent)
-    assert extent.attempts >= workers * len(runs)

@@ -113,7 +113,8 @@ def line(live: Live, pick: int) -> None:
 
 
 def tool(live: Live, pick: int) -> None:
-    live.logbook(pick).tool = f"edit {pick}" if pick % 3 else None
+    event = a.ToolCalled("t", f"edit {pick}") if pick % 3 else a.ToolEnded("t", "done")
+    live.logbook(pick).note(event, float(pick))
 
 
 def usage(live: Live, pick: int) -> None:

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
 from textual.containers import Grid
 from textual.pilot import Pilot
 
-from engine.limits import Level
+from engine.api import Beginnings, OfferedAgent, Plan
+from engine.limits import Dimension, Enforcement, Level
 from engine.messages.results import EngineView
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console
@@ -18,6 +20,7 @@ from tui.ink import Ink, Role, Row, Span, fit, grounded, words
 from tui.kit.inked import Inked, Painter
 from tui.kit.meters import meter
 from tui.kit.palette import Palette
+from tui.kit.starting import Starter
 from tui.screens.diff.screen import DiffScreen
 from tui.screens.worker.screen import WorkerScreen
 from tui.theming import BUILT_IN, built_in
@@ -52,6 +55,43 @@ def _app(view: EngineView | None = None, worker: str = "", **options: bool) -> P
     return app
 
 
+class _Here(Starter):
+    """A folder and a machine that are everywhere the same."""
+
+    async def look(self) -> None:
+        self.found = Beginnings(
+            agents=(
+                OfferedAgent(
+                    name="claude", adapter="claude", version="2.1.4", login="by ANTHROPIC_API_KEY"
+                ),
+                OfferedAgent(name="codex", adapter="codex", is_installed=False, install_hint="npm"),
+                OfferedAgent(name="aider", adapter="aider", version="0.86"),
+            ),
+            agent="claude",
+            check="make test",
+            check_from="Makefile",
+            machine=_HELD,
+        )
+
+    async def weigh(self, plan: Plan) -> tuple[str, ...]:
+        del plan
+        return ("2 changed files of yours are not in HEAD: no worker sees them",)
+
+
+_HELD = (
+    Enforcement(dimension=Dimension.FILES, level=Level.ENFORCED, mechanism="bwrap", value=""),
+    Enforcement(dimension=Dimension.NETWORK, level=Level.ENFORCED, mechanism="netns", value=""),
+    Enforcement(dimension=Dimension.DISK, level=Level.SAMPLED, mechanism="keeper", value=""),
+    Enforcement(dimension=Dimension.MEMORY, level=Level.NONE, mechanism="none", value=""),
+)
+
+
+def _startable(view: EngineView | None = None) -> PlaitApp:
+    app = _app(view)
+    app.session.starter = _Here(Path("/nowhere"))
+    return app
+
+
 _PICTURES = {
     "fleet_puts_first_who_needs_you": (_app, _LARGE, ()),
     "fleet_has_a_rail_when_wide": (_app, _WIDE, ()),
@@ -73,6 +113,13 @@ _PICTURES = {
         _SMALL,
         (),
     ),
+    "before_the_first_run_the_agents_that_are_here": (
+        lambda: _startable(EngineView(repository="csvlite")),
+        _LARGE,
+        (),
+    ),
+    "a_run_is_composed_with_its_plan": (_startable, _SMALL, ("S", *"fix the reader", "tab")),
+    "a_run_of_an_agent_that_is_not_here": (_startable, _LARGE, ("S", "x", "tab", "right")),
     "leaving_asks_once": (_app, _SMALL, ("q",)),
     "stopping_asks_on_the_message_line": (_app, _LARGE, ("j", "x")),
     "a_refusal_says_why": (_app, _LARGE, ("j", "r")),

@@ -66,6 +66,19 @@ class PtyConsole:
         """Read until some bytes were written; it is an error if they never are."""
         assert wanted in self.read_until(wanted, seconds=30.0), self.written[-2000:]
 
+    def wait_written_after(self, start: int, wanted: bytes, seconds: float = 30.0) -> None:
+        """Read until some bytes were written behind a place; it is an error if they never are."""
+        deadline = time.monotonic() + seconds
+        while (
+            wanted not in self.written[start:] and time.monotonic() < deadline and self._read(0.1)
+        ):
+            pass
+        assert wanted in self.written[start:], self.written[start:][-2000:]
+
+    def wait_stopped(self) -> None:
+        """Wait until the process has been stopped."""
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
     def _read(self, wait_s: float) -> bool:
         ready, _, _ = select.select([self.master], [], [], wait_s)
         if not ready:

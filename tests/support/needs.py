@@ -182,6 +182,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "setpriv": _program("setpriv", "util-linux"),
     "unshare": _program("unshare", "util-linux"),
     "postgresql": _postgres,
+    "openssl": _program("openssl"),
     "grammars": _module("tree_sitter_python", "syntax"),
     "ray": _module("ray", "ray"),
     "Linux": _linux,

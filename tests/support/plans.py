@@ -1,6 +1,7 @@
 """Builders of plans: the smallest plan that says what a test is about, and random ones by seed."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from engine.ids import WorkerId
@@ -41,4 +42,5 @@ def random_plan(seed: int) -> Plan:
                 max_parallel=dice.choice([None, None, 1, 2]),
             )
         )
+    steps = [replace(step, wants_change=step.merge.lands) for step in steps]
     return a_plan(*steps, max_concurrent_workers=dice.randint(1, 5), auto_merge=dice.random() < 0.5)

@@ -40,6 +40,7 @@ class Postgres:
         self.folder = folder
         self.data = folder / "data"
         self.before_start: Sequence[str] = ()
+        self.settings: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         words = ("-A", "trust", "-N", "-U", "owner", "-E", "UTF8", "--locale=C")
         self._run("initdb", *words, "-D", str(self.data), "--wal-segsize=1")
@@ -61,12 +62,14 @@ class Postgres:
             "shared_buffers": "16MB",
             "min_wal_size": "2MB",
             "max_wal_size": "8MB",
+            **self.settings,
         }
         argv = [*self.before_start, *_as_user(), program("postgres"), "-D", str(self.data)]
         argv += [word for key, value in words.items() for word in ("-c", f"{key}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(argv, stdout=log, stderr=log, cwd="/")
-        ready = [program("pg_isready"), "-q", "-h", str(self.folder)]
+        port = self.settings.get("port", "5432")
+        ready = [program("pg_isready"), "-q", "-h", str(self.folder), "-p", port]
         while subprocess.run(ready, check=False).returncode:
             assert self._process.poll() is None, (self.folder / "log").read_text()
 
@@ -94,18 +97,39 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
 
+_GUARD = """cat >/dev/null
+pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+lives() { grep -qs "$1" "/proc/$pid/cmdline"; }
+if lives "$1"; then
+  kill -QUIT "$pid"
+  while lives "$1"; do sleep 0.05; done
+fi
+rm -rf "$1"
+"""
+"""Waits until nobody holds its input any more, then removes the server and its folder."""
+
+
 @contextmanager
-def started() -> Iterator[Postgres]:
-    """Yield a server that lives as long as the block."""
+def guarded() -> Iterator[Path]:
+    """Yield a folder for a server; both are gone afterwards, also where the tests are killed.
+
+    A signal to all processes of the tests does not reach the guard: it has a session of its own.
+    """
     folder = Path(tempfile.mkdtemp(prefix="plait-pg-", dir="/tmp"))
     if not os.getuid():
         os.chown(folder, NOBODY, NOBODY)
-    try:
+    words = ("sh", "-c", _GUARD, "sh", str(folder))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
+        yield folder
+
+
+@contextmanager
+def started() -> Iterator[Postgres]:
+    """Yield a server that lives as long as the block."""
+    with guarded() as folder:
         server = Postgres(folder)
         server.start()
         try:
             yield server
         finally:
             server.stop()
-    finally:
-        shutil.rmtree(folder)

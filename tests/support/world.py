@@ -32,6 +32,7 @@ from engine.messages.results import (
     WorkerView,
     verdict_of,
 )
+from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase, StopCause
 
 NOW = 1_800_000_000.0
@@ -316,6 +317,7 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     q.ReadEngine: "snapshot",
     q.ReadRun: "view",
     q.ListRuns: "history",
+    CountAttempts: "figures",
     q.ReadLog: "log",
     q.ReadDiff: "diff",
     q.EnterSandbox: "enter",
@@ -342,6 +344,7 @@ class FakePort:
     checks: dict[str, CheckResult] = field(default_factory=dict)
     closed: dict[str, RunView] = field(default_factory=dict)
     past: list[RunSummary] = field(default_factory=list)
+    counted: Callable[[CountAttempts], tuple[Figures, ...]] = lambda _: ()
     answer: Callable[[Command], Reply] = lambda _: Accepted()
     commands: list[Command] = field(default_factory=list)
     snapshots: int = 0
@@ -375,6 +378,10 @@ class FakePort:
         self._fail_if_gone()
         self.snapshots += 1
         return self.shown
+
+    async def figures(self, **asked: Any) -> tuple[Figures, ...]:
+        self._fail_if_gone()
+        return self.counted(CountAttempts(**asked))
 
     async def log(
         self,

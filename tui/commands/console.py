@@ -64,6 +64,7 @@ async def open_console(
         config=config_home(),
         shell=shell_words(repo),
         program=program_words(repo),
+        folder=Path(repo),
         notifies=read_notify().is_on,
     )
     app = PlaitApp(None, read_only=read_only, theme=theme, options=options)

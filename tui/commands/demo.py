@@ -72,6 +72,7 @@ async def _in_console(folder: Path) -> int:
             config=config_home(),
             shell=shell,
             program=program_words(folder),
+            folder=folder,
             can_stay_alive=False,
         )
         await PlaitApp(engine.port, options=options).run_async()

@@ -22,6 +22,7 @@ import anyio
 from engine.api import find_agents, machine_rows, used_today
 from engine.limits import Enforcement
 from engine.messages.results import LoginUse
+from tui.commands.agents import abilities, without_home
 from tui.commands.base import EXIT_OK, in_loop, put, put_json
 from tui.words.clean import clean
 from tui.words.figures import used
@@ -32,12 +33,6 @@ _ASKED = {"tmux": "-V"}
 _PATIENCE_S = 5.0
 _WIDTH = 80
 _MARGIN = " " * 16
-_HEARD = {
-    "now": "hears you at once",
-    "after_turn": "hears you after its turn",
-    "by_resume": "hears you when it is taken up again",
-    "no": "hears nothing while it works",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +53,7 @@ async def _doctor(*, is_json: bool) -> int:
     if is_json:
         told = [{**asdict(a), "today": _asdict(today.get(a.name))} for a in agents]
         machine = [asdict(row) for row in rows]
-        put_json(_without_home({"versions": versions, "machine": machine, "agents": told}))
+        put_json(without_home({"versions": versions, "machine": machine, "agents": told}))
         return EXIT_OK
     lines = ["versions", *(f"  {name:<13} {version}" for name, version in versions.items())]
     lines += ["this machine", *_machine_lines(rows), "agents"]
@@ -67,7 +62,7 @@ async def _doctor(*, is_json: bool) -> int:
             lines += _agent_lines(agent, today.get(agent.name))
     lines.append("not found, or to be set up by you")
     lines += [f"  {a.name:<13} → {a.install_hint}" for a in agents if a.path is None]
-    put(_without_home("\n".join(lines)))
+    put(without_home("\n".join(lines)))
     return EXIT_OK
 
 
@@ -102,23 +97,9 @@ async def _version_of(program: str) -> str:
         except OSError as error:
             return f"cannot be started: {error.strerror}"
         said = (done.stdout or done.stderr).decode(errors="replace").strip()
-        line = _without_home(clean(said.partition("\n")[0]))
+        line = without_home(clean(said.partition("\n")[0]))
         return str(line)[:_WIDTH] or "says nothing of its version"
     return "does not answer"
-
-
-def _without_home(value: Any) -> Any:
-    """The same with the user's home folder written `~`."""
-    home = os.path.expanduser("~")  # noqa: PTH111  it may be anything, Path would tidy it
-    match value:
-        case str() if len(home) > 1:
-            return value.replace(home, "~")
-        case dict():
-            return {name: _without_home(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_without_home(each) for each in value]
-        case _:
-            return value
 
 
 def _machine_lines(rows: Iterable[Enforcement]) -> Iterator[str]:
@@ -135,7 +116,7 @@ def _agent_lines(agent: Any, today: LoginUse | None) -> list[str]:
     login = agent.login or "no login found"
     lines = [f"  {agent.name:<13} {clean(agent.version or ''):<10} {login}".rstrip()]
     lines += textwrap.wrap(
-        f"{agent.driven}; {', '.join(_can(agent.capabilities))}",
+        f"{agent.driven}; {', '.join(abilities(agent.capabilities))}",
         _WIDTH,
         initial_indent=_MARGIN,
         subsequent_indent=_MARGIN,
@@ -144,19 +125,6 @@ def _agent_lines(agent: Any, today: LoginUse | None) -> list[str]:
     if today is not None and today.attempts:
         lines.append(f"{_MARGIN}today: {used(today)}")
     return lines
-
-
-def _can(can: Any) -> list[str]:
-    told = [word for word, is_told in (("tokens", can.usage), ("cost", can.cost)) if is_told]
-    found = [
-        "asks before it acts" if can.permission else "cannot ask",
-        _HEARD[can.steer],
-        "goes on in its session" if can.resume else "begins anew each time",
-        *(["forks"] if can.fork else []),
-        f"tells {' and '.join(told)}" if told else "tells neither tokens nor cost",
-        f"hint by {can.hint}",
-    ]
-    return [str(words) for words in found]
 
 
 def _asdict(use: LoginUse | None) -> dict[str, Any] | None:

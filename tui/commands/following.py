@@ -374,6 +374,9 @@ def _report_lines(report: RunReport) -> Iterator[str]:
     for name, step in report.steps.items():
         yield f"{name}: {step.outcome} ({step.success_count} of {step.total_workers})"
         for result in step.worker_results:
+            if result.ending:
+                said = clean(result.output.strip().split("\n", 1)[0])
+                yield f"  {result.worker} {result.ending}{f': {said}' if said else ''}"
             if result.outcome in {Outcome.FAILED, Outcome.CANCELLED} and result.error:
                 first = clean(result.error.strip().split("\n", 1)[0])
                 yield f"  {result.worker}: {_cause(result.cause)}{first}"

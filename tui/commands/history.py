@@ -8,7 +8,8 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 
-from engine.api import Axis, Figures, Hit, OpenHistory, Query, open_history
+from engine.api import Hit, OpenHistory, Query, open_history
+from engine.messages.statistics import Axis, Figures
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, count, lasting, some, tokens
@@ -20,7 +21,7 @@ _FILTERS = {
     "agent": "of one agent",
     "model": "of one model",
     "step": "of one step",
-    "outcome": "success, failed, cancelled, skipped or pending",
+    "outcome": "success, unchanged, failed, cancelled, skipped or pending",
 }
 
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     whose.add_argument("--team", action="store_true", help="of all, from the shared history")
     if parser.get_default("command") == "history":
         parser.add_argument("words", nargs="*", metavar="WORD", help="each begins a word of it")
-        parser.add_argument("-n", dest="most", type=int, default=50, help="how many (50)")
+        parser.add_argument("-n", dest="most", type=_some_of, default=50, help="how many (50)")
     else:
         axes = [str(axis) for axis in Axis]
         parser.add_argument("--by", choices=axes, default="agent", help="count by that (agent)")
@@ -43,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("since", "until"):
         parser.add_argument(f"--{name}", type=moment, help="2026-01-31, or ago: 12h, 30d, 8w")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _some_of(text: str) -> int:
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError("expected a number from 1 on")
 
 
 def moment(text: str) -> float:
@@ -119,7 +126,7 @@ async def _stats(args: argparse.Namespace) -> int:
 
 
 _HEAD = (
-    *("", "runs", "attempts", "success", "1st check", "conflicts", "left out", "review"),
+    *("", "runs", "attempts", "success", "1st check", "conflicts", "kept", "review"),
     *("landed", "cost", "tokens", "cost/landed"),
 )
 
@@ -132,7 +139,7 @@ def _row(one: Figures) -> tuple[str, ...]:
         _share(one.success, one.attempts),
         _share(one.first_passed, one.first_checks),
         count(one.conflicts),
-        count(one.left_out),
+        _share(one.kept, one.proposed),
         lasting(one.review_s),
         count(one.landed),
         cost(one.usd),

@@ -18,6 +18,7 @@ from engine.api import (
     is_manifest,
     plan_for_prompts,
     plan_from,
+    settings_told,
     weigh,
 )
 from engine.errors import PlanError
@@ -113,7 +114,7 @@ def _is_wanted(repo: str, plan: Plan) -> bool:
     weighed = anyio.run(weigh, repo, plan)
     if not weighed:
         return True
-    for sentence in weighed:
+    for sentence in (*weighed, *anyio.run(settings_told, repo, plan)):
         say(f"{clean(sentence)}")
     sys.stderr.write("start? [Y/n] ")
     sys.stderr.flush()

@@ -1,6 +1,7 @@
 """`plait status` and `plait runs`: how a run stands, and which runs there are."""
 
 import argparse
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -8,10 +9,11 @@ from functools import partial
 from engine.api import RunSummary, look, reach, view_json
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
+from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
-from tui.words.said import unshown_in
+from tui.words.said import mind_text, tool_text, unshown_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +46,11 @@ async def _status(args: argparse.Namespace) -> int:
 
 def status_text(view: RunView) -> str:
     """A run in lines for people."""
-    word = _outcome(view.outcome, view.workers)
+    word = "waits for you" if view.is_waiting else _outcome(view.outcome, view.workers)
     spent = cost_of(view.workers)
+    paused = ", paused" if view.is_paused else ""
     total = f", {spent}" if spent != UNKNOWN else ""
-    lines = [f"run {view.run} ({clean(view.name)}): {word}{_state(view)}{total}"]
+    lines = [f"run {view.run} ({clean(view.name)}): {word}{paused}{total}"]
     if view.trouble is not None:
         since = datetime.fromtimestamp(view.trouble.since).astimezone()
         lines.append(f"stands still since {since:%H:%M:%S}: {clean(view.trouble.what)}")
@@ -64,9 +67,20 @@ def status_text(view: RunView) -> str:
 
 def _outcome(outcome: Outcome, workers: Sequence[WorkerView]) -> str:
     """Return its outcome; that can be decided while some are still at work."""
+    if outcome is Outcome.PENDING:
+        return _standing(workers)
     live = sum(worker.is_live for worker in workers)
-    at_work = f", {live} still at work" if live and outcome is not Outcome.PENDING else ""
-    return f"{outcome}{at_work}"
+    return f"{outcome}, {live} still at work" if live else str(outcome)
+
+
+def _standing(workers: Sequence[WorkerView]) -> str:
+    """Return what goes on where nothing is decided yet."""
+    if any(worker.phase.holds_slot for worker in workers):
+        return "running"
+    if any(worker.needs_you for worker in workers):
+        return "waits for you"
+    is_begun = any(worker.attempt for worker in workers)
+    return "waits to go on" if is_begun else "has not begun"
 
 
 def _login_line(login: LoginView) -> str:
@@ -82,12 +96,6 @@ def _login_line(login: LoginView) -> str:
     return f"{line}; held until {until:%Y-%m-%d %H:%M}"
 
 
-def _state(view: RunView) -> str:
-    if view.is_paused:
-        return ", paused"
-    return ", waits for you" if view.is_waiting else ""
-
-
 def _worker_line(worker: WorkerView) -> str:
     parts = [f"{worker.worker:<26} {worker.phase:<11}"]
     if worker.label:
@@ -98,14 +106,27 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(str(worker.cause))
     if Badge.PAUSED in worker.badges:
         parts.append("paused")
+    return "  ".join([*parts, *_came_to(worker), *_doing(worker), *_costs(worker)])
+
+
+def _doing(worker: WorkerView) -> list[str]:
+    """Return its model and what it is at, while it works."""
+    if worker.phase is not Phase.RUNNING:
+        return []
+    now = time.time()
+    told = (worker.model, tool_text(worker, now), mind_text(worker))
+    return [first_line(text) for text in told if text]
+
+
+def _came_to(worker: WorkerView) -> list[str]:
+    """Return what it asks, why it failed, how it ended without a change, or its change."""
     if worker.questions:
-        parts.append(f"asks: {first_line(worker.questions[0].text)}")
-    elif worker.error:
-        parts.append(first_line(worker.error))
-    elif worker.change and worker.change.head:
-        parts.append(_change(worker.change, worker.verdict))
-    parts += _costs(worker)
-    return "  ".join(parts)
+        return [f"asks: {first_line(worker.questions[0].text)}"]
+    if worker.error or worker.ending:
+        return [first_line(worker.error or worker.ending)]
+    if worker.change and worker.change.head:
+        return [_change(worker.change, worker.verdict)]
+    return []
 
 
 def _change(change: Change, verdict: Verdict | None) -> str:

@@ -8,11 +8,12 @@ from tui.controllers.landing import Landing
 from tui.controllers.outward import Outward
 from tui.controllers.retrying import Retrying
 from tui.controllers.running import Running
+from tui.controllers.starting import Starting
 from tui.controllers.talking import Talking
 from tui.controllers.undoing import Undoing
 from tui.controllers.workers import Workers
 
-ON_EVERY_SCREEN = (Going, Finding, Undoing, Running)
+ON_EVERY_SCREEN = (Going, Finding, Undoing, Running, Starting)
 ON_WORKERS = (Workers, Deciding, Retrying, Talking, Holding, Landing, Outward, *ON_EVERY_SCREEN)
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Outward",
     "Retrying",
     "Running",
+    "Starting",
     "Talking",
     "Undoing",
     "Workers",

@@ -2,7 +2,7 @@
 
 from engine.messages.results import WorkerView
 from tui.ink import TEXT, Span
-from tui.keys import PLAYING, actions_on, shown
+from tui.keys import IDEAS, PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
 from tui.kit.dialogs import Choice, HelpEntry, HelpPage
 from tui.kit.screen import Controller
@@ -23,7 +23,8 @@ class Finding(Controller):
                 continue
             key = self.session.keymap.shown(action.id)
             reason = self.screen.refusal(action.idea)
-            choices.append(Choice(action.idea, action.told, key=key, reason=reason))
+            also = f"{self.screen.label_of(action.idea)} {IDEAS[action.idea].meaning}"
+            choices.append(Choice(action.idea, action.told, key=key, reason=reason, also=also))
         choices.sort(key=lambda choice: bool(choice.reason))
         self.screen.choose("All commands", choices, self.screen.perform)
 

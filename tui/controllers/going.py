@@ -35,6 +35,9 @@ class Going(Controller):
     def do_go_runs(self) -> None:
         self.screen.go("runs")
 
+    def do_go_stats(self) -> None:
+        self.screen.go("stats")
+
     def do_back(self) -> None:
         if self.session.is_alone:
             self.screen.app.exit()

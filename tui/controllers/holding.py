@@ -15,6 +15,13 @@ from tui.words.settings import limits_with, split_settings
 class Holding(Controller):
     """Pause a worker, or give it other limits."""
 
+    def label_of(self, idea: str, label: str) -> str:
+        """Return the word for the pause of what is paused already."""
+        worker, run = self.session.worker_view, self.session.run
+        if label == "pause" and worker and Badge.PAUSED in worker.badges:
+            return "go on"
+        return "run goes on" if idea == "pause_run" and run and run.is_paused else label
+
     def do_pause(self) -> None:
         for worker in self.screen.does(Workers).targets("pause"):
             pause = Pause(worker=worker.worker, run=self.run_id)

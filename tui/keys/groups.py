@@ -9,14 +9,14 @@ _BY_GROUP = {
     ),
     "SCREENS": (
         *("go_inbox", "go_fleet", "go_worker", "go_diff", "go_compare", "go_review", "go_plan"),
-        *("go_runs", "back"),
+        *("go_runs", "go_stats", "back"),
     ),
     "THIS WORKER": (
         *("yes", "yes_wide", "no", "retry", "retry_with", "steer", "comment", "send", "pause"),
         *("diff", "merge", "check", "land", "terminal", "edit", "edit_all", "copy", "copy_name"),
         *("mark", "select"),
     ),
-    "THE RUN": ("pause_run", "no_wide", "new", "publish"),
+    "THE RUN": ("start", "pause_run", "no_wide", "new", "publish"),
     "CONSOLE": (
         *("undo", "redo", "palette", "help", "leave", "quit", "quit_now", "to_shell", "redraw"),
         *("show_theme", "show_keys"),

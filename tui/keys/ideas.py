@@ -72,6 +72,8 @@ EVERYWHERE = (
     Idea("go_review", ("5", "gr"), "Review"),
     Idea("go_plan", ("gp",), "Plan"),
     Idea("go_runs", ("gh",), "Runs, the history"),
+    Idea("go_stats", ("gs",), "Stats: what all attempts came to"),
+    Idea("start", ("S",), "start a run: a prompt, an agent, how many"),
     Idea("go_environment", ("ge",), "Environment of the worker, on its screen"),
     Idea("next_worker", ("gt",), "next worker, same screen"),
     Idea("previous_worker", ("gT",), "previous worker, same screen"),

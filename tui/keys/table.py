@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tui.keys.ideas import ACTING, EVERYWHERE, PALETTE_ONLY, REVIEWING, SHOWING, Idea
 
-SCREENS = ("fleet", "worker", "diff", "compare", "review", "inbox", "plan", "runs")
+SCREENS = ("fleet", "worker", "diff", "compare", "review", "inbox", "plan", "runs", "stats")
 CHORD_STARTS = ("g", ",", "]", "[")
 IDEAS: Mapping[str, Idea] = {
     idea.name: idea for idea in (*ACTING, *EVERYWHERE, *PALETTE_ONLY, *SHOWING, *REVIEWING)
@@ -133,6 +133,8 @@ terminal           | six | shell | a shell inside its sandbox
 more               | fleet | larger | larger tiles
 more               | worker | more | says, tools, everything
 more               | diff compare review | context | more context
+more               | stats | longer | of a longer time
+less               | stats | shorter | of a shorter time
 less               | fleet | smaller | smaller tiles, then a table
 less               | worker | less | everything, tools, says
 less               | diff compare review |  | less context

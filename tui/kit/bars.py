@@ -32,7 +32,10 @@ TABS = (
     ("inbox", "Inbox", "go_inbox"),
     ("plan", "Plan", "go_plan"),
     ("runs", "Runs", "go_runs"),
+    ("stats", "Stats", "go_stats"),
 )
+_SELDOM = "stats"
+"""The screen that has a tab only while it is seen: most look at it once a week."""
 _TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
 """Where not every title fits, in which order screens get theirs."""
 _TINY = 60
@@ -53,7 +56,8 @@ def tabs_bar(
     is_tiny = cells < _TINY
     ending = () if is_tiny else ending
     room = cells - row_width(ending) - 2
-    shown = [tab for tab in TABS if not is_tiny or tab[0] in {current, *_TITLED_FIRST[:6]}]
+    often = set(_TITLED_FIRST[:6]) if is_tiny else {tab[0] for tab in TABS} - {_SELDOM}
+    shown = [tab for tab in TABS if tab[0] in {current, *often}]
     tabs = [(screen, title, keys.get(idea, "")) for screen, title, idea in shown]
     titled = {current}
     for screen in _TITLED_FIRST:
@@ -106,8 +110,9 @@ def message(row: Row, cells: int) -> Row:
     return fit((Span(" "), *cut_row(row, cells - 2)), cells)
 
 
-def ask_rows(said: Row, key: str, cells: int) -> list[Row]:
-    """Return what is asked first, and under it the two answers."""
+def ask_rows(said: Row, yes: Sequence[str], no: Sequence[str], cells: int) -> list[Row]:
+    """Return what is asked first, and under it the two answers with their keys."""
     mark = Span("? ", Ink(Role.WAITING, bold=True))
-    answer = words(Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it")
+    does, leaves = (Span(" ".join(dict.fromkeys(filter(None, keys))), KEY) for keys in (yes, no))
+    answer = words(Span("  ", TEXT), does, " does it   ", leaves, " leaves it")
     return [message((mark, *said), cells), message(answer, cells)]

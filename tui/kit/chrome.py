@@ -1,7 +1,20 @@
 """Draw what the bars say of a run: the top bar's end, the run line with its beads, the banner."""
 
 from engine.messages.results import RunView
-from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, spread, words
+from tui.ink import (
+    BOLD,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    clickable,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
 from tui.kit.bars import tabs_bar
 from tui.words.cutting import cut_path
 from tui.words.figures import cost_of, lasting, memory
@@ -60,9 +73,11 @@ def run_line(scene: Scene, cells: int) -> Row:
     settled = sum(worker.phase.is_settled for worker in scene.run.workers)
     beads = beads_of(scene.run, is_plain=scene.is_plain)
     told = words(Span(f"  {settled}", BOLD), f" of {len(scene.run.workers)} settled")
-    paused = (Span("   ‖ PAUSED", Ink(Role.ACCENT, bold=True)),) if scene.run.is_paused else ()
+    held = _held(scene.run)
     return spread(
-        (Span(" "), *beads, *told, *paused), words(*_use(scene, is_wide=True), " "), cells
+        (Span(" "), *beads, *told, *([Span("   ")] if held else []), *held),
+        words(*_use(scene, is_wide=True), " "),
+        cells,
     )
 
 
@@ -85,9 +100,16 @@ def _counts(run: RunView) -> Row:
         if count := len(bands[band]):
             said = "needs you" if word == "need you" and count == 1 else word
             parts += [Span(str(count), Ink(role, bold=True)), f" {said}  "]
-    if run.is_paused:
-        parts.append(Span("‖ PAUSED", Ink(Role.ACCENT, bold=True)))
-    return words(*parts)
+    return words(*parts, *_held(run))
+
+
+def _held(run: RunView) -> list[Span]:
+    """Say that the run is paused, and that the team's history has not all of it."""
+    held = [Span("‖ PAUSED", Ink(Role.ACCENT, bold=True))] if run.is_paused else []
+    if run.history:
+        held += [Span("   ")] if held else []
+        held += clickable((Span("▲ history behind", Ink(Role.WAITING)),), "go:stats")
+    return held
 
 
 def _use(scene: Scene, *, is_wide: bool) -> list[str | Span]:

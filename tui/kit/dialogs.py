@@ -29,6 +29,8 @@ class Dialog(ModalScreen[str | None]):
         ("ctrl+q", "app.quit", "leave the console"),
     ]
     AUTO_FOCUS = ""
+    begins_in: ClassVar[str] = "Input, OptionList"
+    """The part that hears keys first."""
 
     def __init__(self, title: Row, ahead: TypeAhead) -> None:
         super().__init__()
@@ -49,7 +51,7 @@ class Dialog(ModalScreen[str | None]):
         """Let the keys that wait come here."""
         for line in self.query(Input):
             line.cursor_blink = False  # an idle console draws nothing
-        self.set_focus(self.query("Input, OptionList").first())
+        self.set_focus(self.query(self.begins_in).first())
         self._ahead.release()
         self.app.post_message(KeysFree())
 
@@ -64,13 +66,17 @@ class Dialog(ModalScreen[str | None]):
 
 
 class Choice(NamedTuple):
-    """One thing to pick; `reason` says why it cannot be picked now."""
+    """One thing to pick; `reason` says why it cannot be picked now.
+
+    `also` is found by a search and not shown: other words for it.
+    """
 
     target: str
     title: str
     note: str = ""
     key: str = ""
     reason: str = ""
+    also: str = ""
 
 
 class Picker(Dialog):
@@ -168,12 +174,14 @@ def rank_of(query: str, choice: Choice) -> tuple[int, int] | None:
         return 0, len(title)
     if wanted in whole:
         return 1, whole.index(wanted)
+    if wanted in choice.also.casefold():
+        return 2, 0
     at = -1
     for char in wanted:
         at = title.find(char, at + 1)
         if at < 0:
             return None
-    return 2, at
+    return 3, at
 
 
 class LeaveDialog(Dialog):
@@ -182,6 +190,7 @@ class LeaveDialog(Dialog):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("l", "answer('l')"),
         ("s", "answer('s')"),
+        ("q", "answer('l')"),
         Binding("enter", "take", priority=True),
     ]
 
@@ -190,7 +199,7 @@ class LeaveDialog(Dialog):
         super().__init__((Span(f"{live} {noun} live", BOLD),), ahead)
         stop = [("s", "stop them", "their work is kept")] if can_stop else []
         self._answers = [
-            ("l", "leave them running", "plait attach comes back"),
+            ("l", "leave them running", "q too; plait attach comes back"),
             *stop,
             ("esc", "stay here", ""),
         ]

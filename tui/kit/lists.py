@@ -1,5 +1,6 @@
 """A worker as one row: in the bands that have no tiles, in the table, in the emergency list."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.messages.results import StepView, WorkerView
@@ -15,8 +16,7 @@ from tui.words.scene import Scene
 from tui.words.standing import Band, band_of, clock_of, name_of
 
 _PHASE = 11
-_TIME, _MEMORY, _COST = 9, 7, 8
-_LEAST_NOW = 12
+_LEAST_NOW, _GAP = 12, 2
 
 
 def cursor_row(row: Row, cells: int, *, is_focused: bool) -> Row:
@@ -59,8 +59,11 @@ def table_columns(scene: Scene, cells: int) -> Columns:
     """Return the columns of a table this wide; they are counted once for all its rows."""
     name = widest_name(scene) + 1
     left = cells - 5 - name - _PHASE
+    workers = scene.run.workers if scene.run else ()
     shown = []
-    for width in (_TIME, _MEMORY, _COST):
+    for head, cell in _FIGURES:
+        width = max((len(cell(worker, scene.now)) for worker in workers), default=0)
+        width = max(width, len(head)) + _GAP
         has_room = left - width >= _LEAST_NOW
         left -= width if has_room else 0
         shown.append(width if has_room else 0)
@@ -82,7 +85,7 @@ def table_head(columns: Columns) -> Row:
     """The heads of the table's columns."""
     row = [Span(" " * 3), *fit((Span("WORKER"),), columns.name)]
     row += [*fit((Span(" PHASE"),), _PHASE), Span(" "), *fit((Span("NOW"),), columns.now)]
-    for title, width in (("TIME", columns.time), ("MEM", columns.memory), ("COST", columns.cost)):
+    for (title, _), width in zip(_FIGURES, columns[3:], strict=True):
         if width:
             row.append(Span(title.rjust(width)))
     return grounded(fit([span._replace(ink=MUTED) for span in row], columns.whole), Role.SURFACE)
@@ -107,11 +110,13 @@ def table_row(
     row += [*_phase_cell(worker), Span(" ")]
     row += fit((Span(said, MUTED if is_over else TEXT),), now)
     if columns.time:
-        row.append(Span(clock_of(worker, scene.now).rjust(_TIME), MUTED))
+        row.append(Span(clock_of(worker, scene.now).rjust(columns.time), MUTED))
     if columns.memory:
-        row.append(_memory_cell(worker))
+        hot = worker.phase.holds_slot and is_nearly(memory_share(worker))
+        ink = Ink(Role.LIMIT, bold=True) if hot else MUTED
+        row.append(Span(_memory_text(worker).rjust(columns.memory), ink))
     if columns.cost:
-        row.append(Span(cost(worker.usage.usd).rjust(_COST), MUTED if is_over else TEXT))
+        row.append(Span(cost(worker.usage.usd).rjust(columns.cost), MUTED if is_over else TEXT))
     return cursor_row(tuple(row), columns.whole, is_focused=is_focused)
 
 
@@ -126,12 +131,20 @@ def _phase_cell(worker: WorkerView) -> Row:
     return fit((Span(" "), chip(look)), _PHASE)
 
 
-def _memory_cell(worker: WorkerView) -> Span:
-    if not worker.phase.holds_slot:
-        return Span(UNKNOWN.rjust(_MEMORY), MUTED)
-    hot = is_nearly(memory_share(worker))
-    figure = memory(worker.usage.memory_mb).rjust(_MEMORY)
-    return Span(figure, Ink(Role.LIMIT, bold=True) if hot else MUTED)
+def _memory_text(worker: WorkerView, _: float = 0.0) -> str:
+    return memory(worker.usage.memory_mb) if worker.phase.holds_slot else UNKNOWN
+
+
+def _cost_text(worker: WorkerView, _: float = 0.0) -> str:
+    return cost(worker.usage.usd)
+
+
+_FIGURES: tuple[tuple[str, Callable[[WorkerView, float], str]], ...] = (
+    ("TIME", clock_of),
+    ("MEM", _memory_text),
+    ("COST", _cost_text),
+)
+"""The columns of figures that stand behind the others: their heads, and the text of a cell."""
 
 
 def emergency_row(

@@ -1,4 +1,4 @@
-"""Remember a repository from one day to the next: seen hunks, unsent comments.
+"""Remember a repository from one day to the next: seen hunks, unsent comments, started prompts.
 
 One small file. It is a convenience: one that is gone, or that cannot be read, is begun anew.
 """
@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from tui.kit.session import Session
+from tui.kit.starting import Wanted
 from tui.words.comments import Comment
 
 _MOST_SEEN = 50_000
@@ -28,18 +29,23 @@ class Memory:
             seen = {str(key) for key in left["seen"]}
             comments = [Comment(**comment) for comment in left["comments"]]
             looked = {str(about): str(head) for about, head in left.get("looked", {}).items()}
-        except (OSError, ValueError, TypeError, KeyError):
+            started = [Wanted.read(kept) for kept in left.get("started", ())]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return
         session.seen.update(seen)
         session.comments.extend(comments)
         session.looked.update(looked)
+        if session.starter:
+            session.starter.hear(started)
 
     def changed(self, session: Session) -> str:
         """Return the text to write; nothing if it stands there already."""
         unsent = [comment._asdict() for comment in session.comments if not comment.is_sent]
         looked = dict(list(session.looked.items())[-_MOST_LOOKED:])
         seen = sorted(session.seen)[:_MOST_SEEN]
-        text = json.dumps({"seen": seen, "comments": unsent, "looked": looked})
+        started = [wanted.kept() for wanted in session.starter.recent] if session.starter else []
+        left = {"seen": seen, "comments": unsent, "looked": looked, "started": started}
+        text = json.dumps(left)
         return "" if text == self._written else text
 
     def write(self, text: str) -> None:

@@ -72,6 +72,17 @@ class SturdyDriver(LinuxDriver):
         begin: Callable[[], None] = super().start_application_mode
         begin()
 
+    def _sigcont_application(self, *_: object) -> None:
+        """Go on after a stop; where nobody asked us first, the terminal is taken anew.
+
+        A shell that stopped us from outside has set the terminal to its own ways. Textual would
+        read keys with a second thread then, and would leave the terminal raw at the end.
+        """
+        if self._auto_restart and not self._must_signal_resume:
+            self._must_signal_resume = True  # the application paints again
+            self.suspend_application_mode()
+        super()._sigcont_application()
+
     def run_input_thread(self) -> None:
         """Read keys with a lenient decoder; Textual takes its decoder from its own module."""
         vars(linux_driver)["getincrementaldecoder"] = _lenient

@@ -35,8 +35,10 @@ _STILL_S = 2.0
 _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
 _CHORD_HELP_S = 0.3
+_ANSWERS_YES, _ANSWERS_NO = "copy", "next"
+"""The ideas of `y` and `n`: while something is asked, fingers mean an answer with them."""
 _TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
-_FOLLOWS = frozenset({"fleet", "plan", "runs"})
+_FOLLOWS = frozenset({"fleet", "plan", "runs", "stats"})
 """The screens of a run as a whole: a later run may take the place of one that has ended there."""
 
 
@@ -240,7 +242,9 @@ class Board(Screen[None]):
         if self._chord_shown:
             return [message(self._chord_shown, cells)]
         if self.ask:
-            return ask_rows(self.ask.said, self.key_of(self.ask.idea), cells)
+            yes = (self.key_of(self.ask.idea), self.key_of(_ANSWERS_YES))
+            no = (self.key_of("leave"), self.key_of(_ANSWERS_NO))
+            return ask_rows(self.ask.said, yes, no, cells)
         return [message(self.notice or self.sentence(scene), cells)]
 
     def key_of(self, idea: str) -> str:
@@ -260,7 +264,7 @@ class Board(Screen[None]):
         return ACTIONS.get(f"{self.kind}.{idea}") or ACTIONS.get(f"everywhere.{idea}")
 
     def _foot_hints(self) -> list[Hint]:
-        elsewhere = ("palette",) if self.kind == "fleet" else ("go_fleet", "palette")
+        elsewhere = ("start", "palette") if self.kind == "fleet" else ("go_fleet", "palette")
         ideas = self.hints() if self.has_what() else elsewhere
         return [
             self._hint(idea) for idea in ideas if self.label_of(idea) and not self.refusal(idea)
@@ -295,11 +299,11 @@ class Board(Screen[None]):
     # Keys.
 
     def action_idea(self, idea: str) -> None:
-        """Do what a key of the table means; the same key again answers what was asked."""
+        """Do what a key of the table means; the same key again, or yes, answers what was asked."""
         ask, self.ask = self.ask, None
-        if ask and idea == ask.idea:
+        if ask and idea in {ask.idea, _ANSWERS_YES}:
             ask.then()
-        elif not (ask and idea == "leave"):
+        elif not (ask and idea in {"leave", _ANSWERS_NO}):
             self.perform(idea)
 
     def action_play(self, idea: str) -> None:
@@ -311,7 +315,9 @@ class Board(Screen[None]):
         """Say whether a key does something now: None greys it, and `refusal` has the words."""
         if action == "play":
             return self.session.player is not None
-        return action != "idea" or not self.refusal(str(parameters[0])) or None
+        if action != "idea" or (self.ask and parameters[0] in {_ANSWERS_YES, _ANSWERS_NO}):
+            return True
+        return not self.refusal(str(parameters[0])) or None
 
     def perform(self, idea: str) -> None:
         """Do what an idea does, or say why not. Selected text is copied, or let go, before all."""

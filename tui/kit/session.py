@@ -11,6 +11,7 @@ from tui.ink import Role
 from tui.keys import Keymap
 from tui.kit.ahead import TypeAhead
 from tui.kit.palette import Palette
+from tui.kit.starting import Starter
 from tui.theming import Theme
 from tui.words.clean import clean
 from tui.words.comments import Comment
@@ -104,6 +105,7 @@ class Session:
     shell: Callable[[str, str], Sequence[str]] | None = None
     program: Callable[..., Sequence[str]] | None = None
     player: Player | None = None
+    starter: Starter | None = None
     run_id: str = ""
     past_run: RunView | None = None
     worker: str = ""
@@ -204,7 +206,8 @@ class Session:
 
     def live(self) -> int:
         """Return how many workers live, in all runs."""
-        return sum(worker.is_live for run in self.view.runs for worker in run.workers)
+        open_runs = [run for run in self.view.runs if run.ended_at is None]
+        return sum(worker.is_live for run in open_runs for worker in run.workers)
 
     def scene(self) -> Scene:
         """Everything a screen may draw from, now."""

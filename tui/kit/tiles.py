@@ -11,7 +11,7 @@ from tui.kit.meters import is_nearly, meter, strip
 from tui.words.cutting import cut_command, wrap
 from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
 from tui.words.looks import WALLS, chip, glyph, look_of
-from tui.words.said import badge_row, change_text, level_of, wall_level
+from tui.words.said import badge_row, change_text, level_of, mind_text, tool_text, wall_level
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
 
@@ -21,6 +21,8 @@ _NARROW, _NARROWER = 36, 34
 _LEAST = {"change": 6, "memory": 7, "output": 8, "candidate": 9, "cpu": 10, "blanks": 12}
 """From which height of the whole tile on a row is there."""
 _TALL = 20
+_NEWEST_MOST = 6
+"""The newest line is cut here: what goes on longer is a dump rather than a sentence."""
 _WEAKER = frozenset({Level.SAMPLED, Level.ADVISORY})
 
 
@@ -46,7 +48,7 @@ def _dot(worker: WorkerView, scene: Scene) -> Span:
 
 def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int]) -> list[Row]:
     cells, height = size[0] - 4, size[1]
-    above = [_phase_row(worker, cells)]
+    above = [_phase_row(worker, scene.now, cells)]
     if height >= _LEAST["candidate"]:
         above.append(_who(worker, step, cells))
     below = _figures(worker, scene, cells, height)
@@ -58,7 +60,7 @@ def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, i
     return [*above, *gap, *output, *gap, *below]
 
 
-def _phase_row(worker: WorkerView, cells: int) -> Row:
+def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
     """The phase word, then the tool that runs now."""
     word = chip(look_of(worker))
     room = cells - row_width((word,)) - 2
@@ -67,7 +69,7 @@ def _phase_row(worker: WorkerView, cells: int) -> Row:
     elif worker.phase is Phase.STOPPING:
         doing = "asked to stop"
     else:
-        doing = cut_command(worker.tool or "", room)
+        doing = cut_command(worker.ending or tool_text(worker, now), room)
     return (word, Span("  "), Span(doing, TEXT))
 
 
@@ -78,15 +80,17 @@ def _who(worker: WorkerView, step: StepView, cells: int) -> Row:
     if cells + 4 >= _NARROWER:
         agent = worker.agent or ("command" if step.command else "")
         attempt = f"attempt {worker.attempt} of {worker.attempts_allowed}" if worker.attempt else ""
-        row.append(Span("  ".join(part for part in (agent, attempt) if part), MUTED))
+        told = (agent, worker.model, attempt, mind_text(worker))
+        row.append(Span("  ".join(part for part in told if part), MUTED))
     return fit(row, cells)
 
 
 def output_rows(worker: WorkerView, cells: int, rows: int, *, is_tall: bool) -> list[Row]:
-    """The last lines it wrote, newest at the bottom."""
+    """The last lines it wrote, newest at the bottom; the newest is whole where there is room."""
     drawn: list[Row] = []
     for line in reversed(worker.last_lines):
-        pieces = wrap(line, cells, 3 if is_tall else 2)
+        most = 3 if is_tall else 2
+        pieces = wrap(line, cells, most if drawn else min(max(rows, 1), _NEWEST_MOST))
         ink = line_ink(line)
         drawn = [(Span(piece, ink),) for piece in pieces] + drawn
         if len(drawn) >= rows:

@@ -2,7 +2,17 @@
 
 from collections.abc import Sequence
 
-from engine.messages.events import Delivery, Event, Landed, Steered, Told, WorkerMoved
+from engine.messages.events import (
+    Delivery,
+    Event,
+    HistoryDelayed,
+    Landed,
+    Steered,
+    Told,
+    TroubleSeen,
+    WorkerMoved,
+)
+from engine.messages.results import HistoryDelay, Trouble
 from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
 from tui.words.figures import clock
 from tui.words.looks import PHASES
@@ -32,6 +42,12 @@ def event_text(event: Event) -> Row:
         look = PHASES[event.after]
         why = f", {event.cause.lower()}" if event.cause else ""
         return (Span(f"{look.glyph} ", Ink(look.role)), Span(f"{look.word.lower()}{why}", TEXT))
+    if isinstance(event, HistoryDelayed):
+        return _held_up(
+            event.delay, "the team's history is behind", "the team's history has everything again"
+        )
+    if isinstance(event, TroubleSeen):
+        return _held_up(event.trouble, "the run stands still", "the run goes on")
     told = _TOLD.get(type(event).__name__)
     if told is None:
         return words(type(event).__name__)
@@ -45,6 +61,13 @@ def event_text(event: Event) -> Row:
         Span(text, TEXT),
         Span(f" {extra}" if extra else "", MUTED),
     )
+
+
+def _held_up(by: HistoryDelay | Trouble | None, said: str, over: str) -> Row:
+    """Say what holds something up, or that nothing does any more."""
+    if by is None:
+        return (Span("● ", Ink(Role.RUNNING)), Span(over, TEXT))
+    return (Span("▲ ", Ink(Role.LIMIT)), Span(said, TEXT), Span(f": {by.what}", MUTED))
 
 
 _DELIVERIES = {

@@ -14,6 +14,7 @@ READ_ONLY_IDEAS = frozenset(
         "pause",
         "pause_run",
         "new",
+        "start",
         "land",
         "cap",
         "limits",

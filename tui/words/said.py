@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from engine.limits import KINDS, Dimension, Enforcement, Level
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
-from tui.ink import TEXT, Ink, Role, Row, Span, words
+from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
 from tui.words.cutting import cut_command
-from tui.words.figures import MINUS, clock, lasting, memory, some
+from tui.words.figures import MINUS, clock, lasting, memory, some, tokens
 
 _LIMITS = {kind.cause: kind.called for kind in KINDS.values()}
 _CAUSES = {
@@ -49,6 +49,11 @@ def wall_level(worker: WorkerView, dimension: Dimension) -> Level:
     """The level of a dimension; none where nothing is known to hold."""
     held = level_of(worker, dimension)
     return held.level if held else Level.NONE
+
+
+def widest_value(worker: WorkerView) -> int:
+    """Return the cells that the values of its limits take, for a column of them."""
+    return max((width_of(held.value or held.mechanism) for held in worker.enforcement), default=0)
 
 
 def hit_figure(worker: WorkerView) -> str:
@@ -120,6 +125,24 @@ def check_text(worker: WorkerView) -> Row:
     return tuple(row)
 
 
+def tool_text(worker: WorkerView, now: float) -> str:
+    """Return the tool that runs now, behind the time for which it has been running."""
+    if worker.tool is None or worker.tool_since is None:
+        return worker.tool or ""
+    return f"{lasting(now - worker.tool_since)} {worker.tool}"
+
+
+def mind_text(worker: WorkerView) -> str:
+    """Say how full its context is, and how often its model has answered."""
+    parts = []
+    if worker.context is not None:
+        share = f" of {tokens(worker.context_window)}" if worker.context_window else ""
+        parts.append(f"context {tokens(worker.context)}{share}")
+    if worker.turns:
+        parts.append(some(worker.turns, "turn"))
+    return ", ".join(parts)
+
+
 def question_text(worker: WorkerView) -> str:
     """The first line of what it asks."""
     return worker.questions[0].text.split("\n")[0] if worker.questions else ""
@@ -132,7 +155,7 @@ def now_text(worker: WorkerView, step: StepView, now: float, cells: int) -> str:
     phrase = _PHRASES.get(worker.phase)
     if phrase:
         return phrase(worker, step)
-    doing = worker.tool or (worker.last_lines[-1] if worker.last_lines else "")
+    doing = tool_text(worker, now) or (worker.last_lines[-1] if worker.last_lines else "")
     return badge_text(worker, now) or cut_command(doing, cells)
 
 
@@ -159,7 +182,7 @@ _PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
     Phase.CANCELLED: _settled_text,
     Phase.DISCARDED: _settled_text,
     Phase.SKIPPED: _settled_text,
-    Phase.FINISHED: lambda _, __: "nothing to merge",
+    Phase.FINISHED: lambda worker, _: worker.ending or "nothing to merge",
     Phase.LANDED: lambda worker, _: "".join(span.text for span in change_text(worker)),
 }
 

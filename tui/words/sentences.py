@@ -104,7 +104,10 @@ _TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
         "x kills it now; its work is collected either way.",
     ),
     Phase.LANDED: lambda *_: (" is landed.", ""),
-    Phase.FINISHED: lambda *_: (" is finished; there is nothing to merge.", ""),
+    Phase.FINISHED: lambda worker, *_: (
+        f" {worker.ending}." if worker.ending else " is finished; there is nothing to merge.",
+        "",
+    ),
     Phase.CANCELLED: _put_away,
     Phase.DISCARDED: _put_away,
     Phase.SKIPPED: _put_away,

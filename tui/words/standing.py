@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import IntEnum
 
-from engine.messages.results import Badge, Outcome, RunView, StepView, WorkerView
+from engine.messages.results import Badge, RunView, StepView, WorkerView
 from engine.phases import Phase
 from tui.ink import BOLD, TEXT, Row, Span
 from tui.words.figures import UNKNOWN, countdown, lasting
@@ -22,7 +22,7 @@ class Band(IntEnum):
 
 def band_of(worker: WorkerView, step: StepView) -> Band:
     """Return the band a worker stands in."""
-    if worker.phase is Phase.FAILED and step.outcome is Outcome.SUCCESS:
+    if worker.phase is Phase.FAILED and step.outcome.is_well:
         return Band.SETTLED
     if _needs_you(worker):
         return Band.NEEDS_YOU

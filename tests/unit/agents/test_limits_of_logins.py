@@ -124,4 +124,29 @@ def test_a_question_that_the_agent_gave_up_is_withdrawn() -> None:
     ],
 )
 def test_a_lost_network_is_known_by_its_words(words: str, *, is_network: bool) -> None:
-    assert told("claude", refusal(words))[1].lost_network is is_network
+    outcome = told("claude", refusal(words))[1]
+    assert outcome.lost_network is is_network
+    assert outcome.error.startswith("its model cannot be reached over the network") is is_network
+
+
+@pytest.mark.parametrize(
+    ("said", "comes_to"),
+    [
+        ("prompt is too long: 210000 tokens > 200000 maximum", "the context of its model is full"),
+        ("Your input exceeds the context window of this model.", "the context of its model"),
+        ("This model's maximum context length is 8192 tokens", "the context of its model"),
+        ("Quota exceeded: GenerateRequestsPerDayPerProject, limit 50", "the quota of the day"),
+        ("You have reached your daily limit.", "the quota of the day is used up"),
+        ("You exceeded your current quota, please check your plan", "the account of its login has"),
+        ("Your credit balance is too low to access the API", "the account of its login has no"),
+    ],
+)
+def test_what_a_vendor_s_words_come_to_is_said_before_them(said: str, comes_to: str) -> None:
+    error = told("claude", refusal(said))[1].error
+    assert error.startswith(comes_to)
+    assert error.endswith(f": {said}")
+
+
+def test_an_error_of_another_kind_is_told_as_it_is() -> None:
+    said = "the daily report has no context"
+    assert told("claude", refusal(said))[1].error == said

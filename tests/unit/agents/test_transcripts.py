@@ -220,6 +220,14 @@ def test_said_pieces_make_the_last_message() -> None:
     ]
 
 
+@pytest.mark.parametrize("agent", ["claude", "pi", "opencode"])
+def test_a_context_and_the_answers_of_the_model_are_counted(agent: str) -> None:
+    events, _ = replay(agent, "create")
+    seen = [event for event in events if isinstance(event, UsageSeen)]
+    assert [one.turns for one in seen if one.turns][-1] == 2
+    assert seen[-1].context
+
+
 _INIT = (
     b'{"type":"system","subtype":"init","session_id":"s",%s"slash_commands":["a"],%s"uuid":"u"}\n'
 )

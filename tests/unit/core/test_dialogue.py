@@ -1,5 +1,7 @@
 """Talk between a running agent and its human, the badges meanwhile, and what observers are told."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core import effects as e
@@ -20,7 +22,7 @@ from engine.messages.results import Badge, Outcome, Question
 from engine.phases import Phase
 from engine.plan.model import RetryMode, RetryRule
 from tests.support.core_runs import Told, a_run, who
-from tests.support.plans import a_step
+from tests.support.plans import AGENT, a_step
 
 A = who("a")
 
@@ -255,6 +257,14 @@ def test_a_report_tells_what_each_worker_came_to(told: Told):
     )
     assert (worker.commit, worker.branch, worker.duration_s) == ("c1", "b", 5.0)
     assert (found.outcome, found.duration_s) == (Outcome.SUCCESS, 5.0)
+
+
+def test_a_report_names_the_agent_and_the_model():
+    step, agent = a_step("a"), replace(AGENT, model="big")
+    workers = tuple(replace(planned, agent=agent) for planned in step.workers)
+    told = a_run(replace(step, workers=workers))
+    (worker,) = report(told.state).steps["a"].worker_results
+    assert (worker.agent, worker.model) == ("fake", "big")
 
 
 def test_words_that_were_not_heard_are_said_when_the_session_is_taken_up_again(told: Told):

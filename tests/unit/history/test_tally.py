@@ -1,6 +1,7 @@
 """A journal becomes rows, whole or piece by piece."""
 
 import json
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ PLAN = {
 }
 W = {"worker": "write/worker_1", "attempt": 1}
 SECOND = {**W, "attempt": 2}
+CHANGE = {"files": 2, "insertions": 9, "deletions": 1, "hunks": 7}
 
 
 def numbered(*told: tuple[float, str, dict[str, Any]]) -> list[JournalEntry]:
@@ -41,8 +43,8 @@ FACTS = numbered(
     (5.0, "RetryRequested", {**W, "agent": {"name": "codex", "model": None}}),
     (6.0, "WorkspaceReady", {**SECOND, "prompt": "again"}),
     (7.0, "AttemptEnded", {**SECOND, "usage": None}),
-    (7.5, "Collected", {**SECOND, "change": {"files": 2, "insertions": 9, "deletions": 1}}),
-    (9.0, "HunksLeftOut", {**SECOND, "hunks": ["a", "b"]}),
+    (7.5, "Collected", {**SECOND, "change": CHANGE}),
+    (9.0, "HunksLeftOut", {**SECOND, "hunks": ["a", "b"], "change": {"hunks": 5}}),
     (9.1, "SomethingNew", {"x": 1}),
 )
 EVENTS = numbered(
@@ -86,6 +88,7 @@ def test_attempts_are_told_by_what_happened_to_them():
     assert (second.agent, second.prompt, second.outcome) == ("codex", "again", "success")
     assert (second.usd, second.tokens, second.check_passed) == (None, None, False)
     assert (second.files, second.insertions, second.left_out, second.conflicts) == (2, 9, 2, 2)
+    assert (second.hunks, second.kept, first.hunks, first.kept) == (7, 5, None, None)
     assert second.review_s == pytest.approx(2.0 + 1.5)
     assert (second.reviewer, second.target, second.landed) == ("ada", "main", "c0ffee")
     assert (read.record.outcome, read.record.ended, read.seq) == ("success", 13.0, len(EVENTS))
@@ -96,7 +99,45 @@ def test_a_landing_that_was_taken_back_is_none():
     read = tally()
     undone = json.dumps({**SECOND, "target": "main"})
     read.take(FACTS, [*EVENTS, JournalEntry(len(EVENTS) + 1, 15.0, "LandingUndone", undone)])
-    assert read.attempts[1].landed is None
+    assert (read.attempts[1].landed, read.attempts[1].hunks, read.attempts[1].kept) == (
+        *(None, 7),
+        None,
+    )
+
+
+DISCARDED = {**SECOND, "phase": "DISCARDED", "outcome": "success", "error": None}
+
+
+def test_of_a_change_that_was_given_up_no_hunk_is_kept():
+    read = tally()
+    told = (1.5, "WorkerSettled", DISCARDED)
+    read.take(numbered((1.0, "Collected", {**SECOND, "change": CHANGE})), numbered(told))
+    assert (read.attempts[0].hunks, read.attempts[0].kept) == (7, 0)
+
+
+def test_hunks_that_nobody_counted_are_neither_kept_nor_given_up():
+    read, counted = tally(), {**CHANGE, "hunks": None}
+    read.take(
+        numbered((1.0, "Collected", {**SECOND, "change": counted})),
+        numbered((1.5, "WorkerSettled", DISCARDED)),
+    )
+    assert (read.attempts[0].hunks, read.attempts[0].kept) == (None, None)
+
+
+@pytest.mark.parametrize("jump", [-1e6, 1e6])
+def test_a_clock_that_jumps_changes_no_order_and_takes_no_time_back(jump: float):
+    """It jumps between the change and its landing."""
+    straight, jumped = tally(), tally()
+    straight.take(FACTS, EVENTS)
+    facts, events = (
+        [entry._replace(at=entry.at + (jump if entry.at > 8.2 else 0)) for entry in entries]
+        for entries in (FACTS, EVENTS)
+    )
+    jumped.take(facts, events)
+    for one, other in zip(jumped.attempts, straight.attempts, strict=True):
+        assert one.review_s >= 0
+        times = {"began": 0.0, "ended": None, "week": "", "review_s": 0.0}
+        assert replace(one, **times) == replace(other, **times)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -14,7 +14,7 @@ from engine.spec.reference import EXAMPLE
 def test_a_plan_is_a_document_json_can_hold():
     plan = make_plan(load_manifest(EXAMPLE.encode(), file="f"))
     told = json.loads(json.dumps(describe(plan)))
-    assert told["workers"] == 1 + 3 + 4 + 2 + 1
+    assert told["workers"] == 1 + 3 + 5 + 2 + 1
     assert [s["name"] for s in told["steps"]] == [
         "design",
         "implement",

@@ -69,6 +69,29 @@ def test_variants_are_the_replicas_in_their_order():
     assert agents == [("claude", None), ("claude", None), ("codex", "big"), ("pi", None)]
 
 
+@pytest.mark.parametrize(
+    ("keys", "labels"),
+    [
+        ({"agent": "fast", "models": ["a", "b"]}, ["fast a", "fast b"]),
+        (
+            {"models": ["a", "b"], "variants": [{"agent": "fast"}, {"agent": "pi", "model": "c"}]},
+            ["fast a", "fast b", "pi c"],
+        ),
+        (
+            {"variants": [{"agent": "fast", "models": ["a", "b"], "n": 2}, {"agent": "pi"}]},
+            ["fast a", "fast a", "fast b", "fast b", "pi"],
+        ),
+    ],
+)
+def test_models_fan_out_over_the_agents_that_name_none(keys: dict[str, Any], labels: list[str]):
+    made = step(**keys)
+    assert [w.label for w in made.workers] == labels
+    assert [w.agent and w.agent.model for w in made.workers] == [
+        label.partition(" ")[2] or None for label in labels
+    ]
+    assert made.has_candidates
+
+
 def test_a_matrix_has_one_worker_for_each_item():
     made = step(prompt="{item}", strategy={"matrix": {"items": ["a", "b"], "max_concurrency": 2}})
     assert [(w.id.index, w.item, w.label) for w in made.workers] == [(1, "a", "a"), (2, "b", "b")]
@@ -88,6 +111,9 @@ def test_a_matrix_has_one_worker_for_each_item():
          {"max_concurrent_workers": 3},
          Clamp(where="s1.variants", asked=4, given=3,
                reason="runtime.max_concurrent_workers is 3")),
+        ({"models": ["a", "b", "c"]}, {"max_concurrent_workers": 2},
+         Clamp(where="s1.models", asked=3, given=2,
+               reason="runtime.max_concurrent_workers is 2")),
         ({"max_concurrent_agents": 11}, {},
          Clamp(where="s1.max_concurrent_agents", asked=11, given=10,
                reason="an agent is told at most 10 sub-agents")),

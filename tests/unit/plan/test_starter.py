@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from engine.plan.make import make_plan
-from engine.plan.starter import _HABITS, _LOCAL, ProjectFacts, init_manifest
+from engine.plan.starter import _HABITS, _LOCAL, ProjectFacts, guessed_check, init_manifest
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest
 from engine.spec.words import ADAPTERS
@@ -45,6 +45,26 @@ def test_commands_are_guessed_from_the_files(files: set[str], setup: str | None,
     manifest = read(ProjectFacts(files=files))
     assert manifest.workspace.setup == setup
     assert manifest.pipelines[0].steps[0].check == check
+
+
+@pytest.mark.parametrize(
+    ("files", "bare", "prepared"),
+    [
+        ({"Makefile", "README.md"}, "make test", "make test"),
+        ({"package-lock.json", "package.json"}, "npm ci && npm test", "npm test"),
+        ({"README.md"}, None, None),
+    ],
+)
+def test_a_guessed_check_prepares_what_nothing_else_does(
+    files: set[str], bare: str | None, prepared: str | None
+):
+    found = [guessed_check(files, is_set_up=is_set_up) for is_set_up in (False, True)]
+    assert [guess and guess.command for guess in found] == [bare, prepared]
+
+
+def test_a_guess_names_the_file_that_it_is_from():
+    guess = guessed_check({"b.sln", "a.sln", "README.md"}, is_set_up=True)
+    assert guess == ("dotnet test", "a.sln")
 
 
 def test_the_best_agent_found_works():

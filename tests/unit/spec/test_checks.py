@@ -37,6 +37,8 @@ def one(step: str) -> list[str]:
         "prompt: x, concurrency: 3, policy: 'quorum:2'",
         "prompt: x, policy: race",
         "prompt: x, variants: [{agent: codex, n: 2}, {model: big}], concurrency: 3",
+        "prompt: x, models: [a, b], concurrency: 2, policy: first(2)",
+        "prompt: x, models: [a, b], variants: [{agent: codex}, {model: c, n: 2}], policy: first(4)",
         "prompt: 'p {item}', strategy: {matrix: {items: [a, b]}}, policy: first(2), merge: each",
         "run: make, strategy: {matrix: {items: [a]}}",
         "run: make, concurrency: 2, check: x, merge: choose",
@@ -69,7 +71,30 @@ def test_a_step_that_agrees_is_read(step: str):
         ),
         (
             "prompt: x, variants: [{agent: fast, n: 2}], concurrency: 3",
-            "steps[0].concurrency: is 3, but the variants make 2; leave it out|",
+            "steps[0].concurrency: is 3, but variants and models make 2; leave it out|",
+        ),
+        (
+            "prompt: x, models: [a, b], variants: [{agent: fast, n: 2}], concurrency: 3",
+            "steps[0].concurrency: is 3, but variants and models make 4; leave it out|",
+        ),
+        (
+            "prompt: x, models: [a, b, a]",
+            "steps[0].models[2]: the model 'a' stands there twice|",
+        ),
+        (
+            "prompt: x, variants: [{model: a, models: [b, c]}]",
+            "steps[0].variants[0].model: says the same as `models`; keep one|",
+        ),
+        (
+            "run: make, models: [a]",
+            "steps[0].models: means nothing beside `run`, where no agent works|",
+        ),
+        (
+            "prompt: x, models: [a], strategy: {matrix: {items: [a]}}",
+            (
+                "steps[0].models: cannot stand beside `strategy.matrix`: a matrix has one worker "
+                "for each item, replicas have the same prompt|"
+            ),
         ),
         (
             "prompt: x, variants: [{n: 2}]",

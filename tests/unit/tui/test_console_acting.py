@@ -119,6 +119,29 @@ async def test_another_key_leaves_what_was_asked_and_does_its_own_work():
         assert console.port.commands == [Pause(worker=RUNNING, run="2f1c")]
 
 
+@pytest.mark.parametrize(("key", "stopped"), [("x", 1), ("y", 1), ("n", 0), ("escape", 0)])
+async def test_what_is_asked_is_answered_by_its_key_or_by_yes_and_no(key: str, stopped: int):
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("no")
+        await console.shows("Stop implement/worker_1?", "x y does it   esc n leaves it")
+        await console.press(key)
+        assert console.port.commands == [StopWorker(worker=RUNNING, run="2f1c")] * stopped
+        assert console.screen.session.worker == RUNNING
+        assert not console.screen.ask
+        assert "copied" not in console.text
+
+
+async def test_the_key_of_a_paused_worker_says_that_it_goes_on():
+    async with opened(size=(160, 36)) as console:
+        console.screen.session.worker = RUNNING
+        await console.shows("p pause")
+        paused = changed(csvlite(at=NOW + 1), RUNNING, badges=frozenset({Badge.PAUSED}))
+        await console.tell(paused)
+        await console.shows("p go on")
+        assert "p pause" not in console.text
+
+
 async def test_a_stopping_worker_is_killed_by_stopping_it_again():
     view = changed(csvlite(), RUNNING, phase=Phase.STOPPING)
     async with opened(view) as console:

@@ -46,6 +46,35 @@ async def test_a_row_of_the_table_can_be_clicked_and_the_key_in_its_close_up():
         await console.until(lambda: console.screen.box.writing is not None)
 
 
+@pytest.mark.parametrize(
+    ("count", "size", "columns"),
+    [(20, (120, 35), [0, 3, 2, 1]), (6, (120, 35), [0, 3, 2, 1]), (20, (80, 24), [0, 2, 1])],
+)
+async def test_each_press_makes_tiles_larger_and_back_until_there_is_a_table(
+    count: int, size: tuple[int, int], columns: list[int]
+):
+    def seen() -> int:
+        """Return how many columns of tiles there are; none in a table."""
+        pane = console.screen.query_one(FleetPane)
+        pieces = [tile.piece for tile in pane.query(WorkerTile) if tile.piece]
+        high = [piece for piece in pieces if piece.is_worker and piece.height > 1]
+        return max((sum(one.y == piece.y for one in high) for piece in high), default=0) * int(
+            pane.display
+        )
+
+    async with opened(many(count), size=size) as console:
+        while seen():
+            await console.do("less")
+        found = [seen()]
+        for _ in range(4):
+            await console.do("more")
+            found.append(seen())
+        assert found == columns + columns[-1:] * (5 - len(columns))
+        for wanted in reversed(columns[:-1]):
+            await console.do("less")
+            assert seen() == wanted
+
+
 async def test_the_fold_opens_where_it_is_clicked():
     async with opened(many(20), size=(120, 30)) as console:
         await console.do("more")

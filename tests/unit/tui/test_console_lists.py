@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.limits import Dimension, Enforcement, Level
 from engine.messages.results import EngineView, Question
 from tests.support.consoles import opened
 from tests.support.mouse import at, click, drag, wheel
@@ -25,6 +26,31 @@ def asking(text: str, question: str, at: float = NOW) -> EngineView:
     """Return a view in which a worker asks something."""
     asked = Question(id=question, text=text, asked_at=NOW - 1, is_permission=True)
     return changed(csvlite(at=at), ASKS, questions=(asked,))
+
+
+@pytest.mark.parametrize("screen", ["go_inbox", "go_worker"])
+async def test_how_a_limit_holds_stands_apart_from_what_holds(screen: str):
+    value = "shared objects read-only"
+    held = Enforcement(
+        dimension=Dimension.GIT, level=Level.ENFORCED, mechanism="private clone", value=value
+    )
+    async with opened(changed(csvlite(), ASKS, enforcement=(held,))) as console:
+        await console.do(screen)
+        if screen == "go_worker":
+            await console.press("]", "t", "]", "t", "]", "t")
+        await console.shows(f"{value}  ")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("choose", "allow what it asks"), ("approve", "allow what it asks"), ("kill", "stop it")],
+)
+async def test_the_palette_is_searched_by_every_word_for_a_key(wanted: str, found: str):
+    async with opened() as console:
+        await console.do("palette")
+        await console.type(wanted)
+        await console.shows(found)
+        assert "nothing of that name" not in console.text
 
 
 async def test_a_run_is_chosen_with_a_click_and_opened_with_a_second_one():

@@ -405,6 +405,15 @@ async def test_leaving_asks_what_becomes_of_live_workers():
     assert console.port.commands == []
 
 
+async def test_the_key_that_asked_to_leave_leaves_when_it_comes_again():
+    async with opened() as console:
+        await console.do("back")
+        await console.shows("leave them running")
+        await console.press("q")
+        await console.until(lambda: console.is_leaving)
+    assert console.port.commands == []
+
+
 async def test_leaving_can_stop_the_workers():
     async with opened() as console:
         await console.do("back")
@@ -416,6 +425,13 @@ async def test_leaving_can_stop_the_workers():
 async def test_nothing_alive_means_no_question():
     settled = changed(many(1), "port/worker_1", phase=Phase.LANDED)
     async with opened(settled) as console:
+        await console.do("back")
+        await console.until(lambda: console.is_leaving)
+
+
+async def test_a_run_that_has_ended_has_no_live_workers():
+    view = changed(many(1), "port/worker_1", phase=Phase.CHECKING)
+    async with opened(replace(view, runs=(replace(view.runs[0], ended_at=NOW),))) as console:
         await console.do("back")
         await console.until(lambda: console.is_leaving)
 

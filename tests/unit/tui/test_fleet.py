@@ -22,9 +22,12 @@ from tui.kit.bars import Hint, footer
 from tui.kit.cards import card, question_fits
 from tui.kit.chrome import beads_of, run_line, top_bar
 from tui.kit.rail import CELLS, rail
+from tui.kit.tiles import tile
 from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
+from tui.screens.worker.page import limits_tab
 from tui.words import standing
+from tui.words.said import now_text
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
@@ -149,6 +152,17 @@ def test_tiles_show_tool_output_memory_change_and_clash():
     assert "922M" in text
 
 
+def test_a_tile_has_the_newest_line_whole_and_only_the_older_ones_cut():
+    said = "quotes has three candidates: go to one of them, look at it and press a to choose it"
+    view = changed(
+        csvlite(), "implement/worker_1", last_lines=(said, said.replace("quotes", "new"))
+    )
+    text = _text(view)
+    newest = [line.split("│")[1].strip() for line in text.split("\n") if "│" in line]
+    assert said.replace("quotes", "new") in " ".join(newest)
+    assert said not in " ".join(newest)
+
+
 def test_a_failed_check_is_said_once_and_without_rules():
     error = "the check ended with 1\n=====\nERROR: test_a\n-----"
     view = changed(csvlite(), "port/worker_2", cause=StopCause.CHECK, limit_hit=None, error=error)
@@ -163,6 +177,12 @@ def test_a_table_drops_columns_before_it_cuts_names():
     assert "COST" in wide
     assert "COST" not in narrow
     assert "implement/worker_2" in narrow
+
+
+def test_the_figures_of_a_table_take_no_more_room_than_they_need():
+    head, *rows = _text(many(3), 80, 14).split("\n")[:4]
+    assert head.rstrip().endswith("TIME   MEM   COST")
+    assert rows[1].rstrip().endswith("0:00  100M      \u2013")
 
 
 def test_a_table_with_room_below_shows_its_focused_worker_larger():
@@ -270,6 +290,49 @@ def test_every_phase_has_a_sentence_a_tile_a_row_and_a_card(phase: Phase):
     for cells in (45, 80, 120):
         page = lay_out(_scene(view), (cells, 40), here.worker)
         assert page.place(here.worker) or cells == 45
+
+
+def test_a_tile_says_the_age_of_its_tool_its_model_its_context_and_its_turns():
+    run = changed(
+        csvlite(),
+        "implement/worker_1",
+        tool_since=NOW - 75,
+        model="opus",
+        context=45_000,
+        context_window=200_000,
+        turns=7,
+    )
+    here = run.runs[0].worker("implement/worker_1")
+    step = step_of(run.runs[0], here)
+    said = text_of(tile(here, step, _scene(run), (90, 12), is_focused=False))
+    assert "1:15 edit src/csvlite/reader.py:88" in said
+    assert "opus" in said
+    assert "context 45.0k of 200.0k, 7 turns" in said
+    assert now_text(here, step, NOW, 60).startswith("1:15 edit src/csvlite")
+
+
+def test_the_limits_tab_lists_the_settings_that_reach_the_agent():
+    lines = ("your settings: skills: brew; MCP server one", "left out of your settings: hooks: no")
+    run = changed(csvlite(), "implement/worker_1", settings=lines).runs[0]
+    said = text_of(limits_tab(run.worker("implement/worker_1"), 80)).splitlines()
+    for line in (" YOUR SETTINGS", " skills: brew", " MCP server one", " hooks: no"):
+        assert line in said
+
+
+def test_an_end_without_a_change_is_said_on_tile_row_and_message_line():
+    ending = "says it could not do it"
+    run = changed(
+        csvlite(),
+        "implement/worker_1",
+        phase=Phase.FINISHED,
+        outcome=Outcome.UNCHANGED,
+        ending=ending,
+    )
+    here = run.runs[0].worker("implement/worker_1")
+    step = step_of(run.runs[0], here)
+    assert ending in text_of(tile(here, step, _scene(run), (60, 12), is_focused=False))
+    assert now_text(here, step, NOW, 60) == ending
+    assert f"{ending}." in text_of([sentence_of(here, step, NOW)])
 
 
 def test_beads_are_one_per_worker_and_one_bar_beyond_twelve():

@@ -127,6 +127,13 @@ def test_a_path_under_the_cursor_is_a_link():
     assert log.link == "src/csvlite/reader.py:88"
 
 
+@pytest.mark.parametrize("text", ["Ran 4 tests in 0.000s", "3.11 MB in 2.5", "$ sleep 0.3s"])
+def test_a_figure_is_no_path(text: str):
+    log = Log()
+    log.take([_line(LogKind.TOOL, text)])
+    assert not log.link
+
+
 def test_a_full_ring_drops_the_oldest_and_keeps_the_eye_where_it_was():
     log = Log()
     log.take([_line(LogKind.SAYS, f"line {n}") for n in range(CAPACITY)])

@@ -70,7 +70,10 @@ REASONS = {
     "is_leaving": lambda: hasattr(App, "is_leaving") or hasattr(App, "is_exiting"),
     "send_to_terminal": lambda: hasattr(App, "write_sequence"),
     "EnduringWriter": lambda: "OSError" in inspect.getsource(_writer_thread.WriterThread.run),
-    "SturdyDriver": lambda: 'errors="replace"' in inspect.getsource(linux_driver),
+    "SturdyDriver": lambda: (
+        'errors="replace"' in inspect.getsource(linux_driver)
+        and "suspend" in inspect.getsource(linux_driver.LinuxDriver._sigcont_application)
+    ),
 }
 """For each part, what would make it needless; when one is true, the part can go."""
 

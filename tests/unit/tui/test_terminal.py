@@ -3,6 +3,7 @@
 import errno
 import re
 import signal
+import termios
 import threading
 from io import StringIO
 
@@ -19,6 +20,7 @@ from tests.support.console_pty import (
 from tui.kit.private import EnduringWriter
 
 READY = b"ASKS YOU"
+ECHO = termios.ECHO | termios.ICANON
 _HOSTILE = (
     "world.changed(world.csvlite(), 'implement/worker_1', tool={bad!r}, "
     "last_lines=({bad!r},), label={bad!r}, error={bad!r})"
@@ -75,6 +77,26 @@ def test_bytes_that_are_no_text_are_survived_and_keys_in_one_piece_heard_in_thei
         console.press(b"\x11")
         assert console.end() == 0
         assert LEFT_ALT_SCREEN in console.written
+
+
+@pytest.mark.parametrize("takes_it_back", [ECHO, 0], ids=["by_a_shell", "by_anybody"])
+def test_a_console_that_was_stopped_from_outside_goes_on_as_before(takes_it_back: int):
+    with console_in_pty() as console:
+        console.wait_written(READY)
+        raw = termios.tcgetattr(console.master)
+        console.process.send_signal(signal.SIGSTOP)
+        console.wait_stopped()
+        taken = [*raw[:3], raw[3] | takes_it_back, *raw[4:]]
+        termios.tcsetattr(console.master, termios.TCSANOW, taken)
+        seen = len(console.written)
+        console.process.send_signal(signal.SIGCONT)
+        console.wait_written_after(seen, READY)
+        assert not termios.tcgetattr(console.master)[3] & ECHO
+        seen = len(console.written)
+        console.press(b"?")
+        console.wait_written_after(seen, b"undo what you did last")
+        assert console.end(signal.SIGTERM) == 128 + signal.SIGTERM
+        assert termios.tcgetattr(console.master)[3] & ECHO == ECHO
 
 
 def test_an_exception_restores_the_terminal_too():

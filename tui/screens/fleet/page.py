@@ -4,7 +4,7 @@ A table that leaves room shows its focused worker below, as large as a tile or c
 is made of pieces, each with its place; a piece is drawn when it is seen.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -109,11 +109,21 @@ def form_of(run: RunView, cells: int, height: int, detail: int) -> Form:
     return Form.TABLE if cells < _TABLE_BELOW or live > _TABLE_ABOVE_LIVE else Form.TILES
 
 
-def columns_of(cells: int, detail: int) -> int:
+def columns_of(scene: Scene, cells: int, bands: Mapping[Band, Sized], detail: int) -> int:
     """Return how many columns of tiles there are, the user's wish included."""
-    most = max(cells // _NARROWEST_TILE, 1)
     wished = (4 if cells >= _FOUR_COLUMNS_FROM else 3) - detail
-    return min(max(wished, 1), most)
+    most = max(len(bands[Band.NEEDS_YOU]), len(bands[Band.WORKING]), 1)
+    fitting = (cells - 2) // (widest_name(scene) + _AROUND_NAME + 1)
+    return max(min(wished, cells // _NARROWEST_TILE, most, fitting), 1)
+
+
+def look_at(scene: Scene, size: tuple[int, int], detail: int) -> tuple[Form, int]:
+    """Return in which form, and in how many columns, Fleet would stand at a size."""
+    if scene.run is None:
+        return Form.TABLE, 0
+    form = form_of(scene.run, *size, detail)
+    columns = columns_of(scene, size[0], bands_of(scene.run), detail) if form is Form.TILES else 0
+    return form, columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +147,7 @@ def lay_out(
     bands = bands_of(run, wish.held)
     workers = [worker for band in Band for worker in bands[band]]
     if form is Form.TILES:
-        most = max(len(bands[Band.NEEDS_YOU]), len(bands[Band.WORKING]), 1)
-        fitting = (cells - 2) // (widest_name(scene) + _AROUND_NAME + 1)
-        columns = max(min(columns_of(cells, wish.detail), most, fitting), 1)
+        columns = columns_of(scene, cells, bands, wish.detail)
         page = _Tiles(scene, run, bands, cells, height, focused, columns).page()
     elif form is Form.EMERGENCY:
         page = _emergency(scene, run, cells, focused)

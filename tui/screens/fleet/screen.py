@@ -18,15 +18,15 @@ from tui.kit.rail import rail
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
-from tui.screens.fleet.page import FleetPage, Form, Wish, form_of, lay_out, move
+from tui.screens.fleet.page import FleetPage, Form, Wish, lay_out, look_at, move
 from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, band_of, bands_of, in_order, step_of
 
-_MOST_DETAIL = 2
-_LEAST_DETAIL = -4
+_DETAILS = range(-4, 3)
+"""The sizes, from a table over small tiles to large ones; 0 is what the room suggests."""
 
 
 class FleetScreen(Board):
@@ -41,6 +41,7 @@ class FleetScreen(Board):
         self.page: FleetPage | None = None
         self.detail = 0
         self.is_plan_order = False
+        self._has_looked = False
 
     def compose_panes(self) -> ComposeResult:
         with Horizontal(classes="body"):
@@ -67,6 +68,7 @@ class FleetScreen(Board):
         tiles.display = page is not None and page.form is Form.TILES
         if page and tiles.display:
             tiles.fill(page.pieces, here, self.fingered_at)
+        self.set_class(not has_run, "-bare")
         side = self.query_one("#rail", Inked)
         side.show(rail(scene, side.size.height) if has_run else ())
 
@@ -74,7 +76,18 @@ class FleetScreen(Board):
         welcoming = self.query_one("#welcome", Inked)
         welcoming.display = self.page is None
         is_known = self.page is None and self.session.bridge.view is not None
-        welcoming.show(welcome(scene, *welcoming.size) if is_known else ())
+        starter = self.session.starter
+        found = starter.found if starter else None
+        welcoming.show(welcome(scene, found, welcoming.size) if is_known else ())
+        if is_known and starter and not (found or self._has_looked):
+            self._has_looked = True
+            self.begin(self._look, group="look")
+
+    async def _look(self) -> None:
+        """Find out what runs can be started with here."""
+        if self.session.starter:
+            await self.session.starter.look()
+            self.draw()
 
     def _draw_table(self, page: FleetPage | None, here: str) -> None:
         head, table = self.query_one("#head", Inked), self.query_one(Rows)
@@ -184,9 +197,13 @@ class FleetScreen(Board):
 
     def by_next(self, by: int) -> None:
         run, here = self.session.run, self.session.worker_view
-        needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]] if run else []
+        if run is None:
+            self.perform("start")
+            return
+        needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]]
         if not needs:
-            self.say_refused(self.key_of("next"), "no worker needs you")
+            hint = f"{self.key_of('start')} starts a run"
+            self.say_refused(self.key_of("next"), "no worker needs you", hint)
         elif here and here.worker in needs:
             self.point_at(needs[(needs.index(here.worker) + by) % len(needs)])
         else:
@@ -211,23 +228,43 @@ class FleetScreen(Board):
         self._size_by(-1)
 
     def _size_by(self, by: int) -> None:
-        """One size further; where a table stands by itself, tiles of the middle size are passed."""
-        run = self.session.run
-        table = run is not None and form_of(run, self.size.width, self.size.height, 0) is Form.TABLE
-        before = _LEAST_DETAIL if table and not self.detail else self.detail
-        self.detail = max(min(before + by, _MOST_DETAIL), _LEAST_DETAIL)
-        if table and not self.detail:
-            self.detail = by
+        """One size further that looks other than this one; at the last one nothing happens."""
+        scene, size = self.session.scene(), self.query_one("#fleet").size
+        looks = {detail: look_at(scene, size, detail) for detail in _DETAILS}
+        here, at = looks[self.detail], self.detail
+        if here[0] is Form.TABLE:
+            at = _DETAILS[0]
+        elif looks[0][0] is Form.TABLE:
+            del looks[
+                0
+            ]  # the table stands below all tiles, also where it is what the room suggests
+        further = [detail for detail in looks if (detail - at) * by > 0][::by]
+        self.detail = next((detail for detail in further if looks[detail] != here), self.detail)
 
     def do_zoom(self) -> None:
         self.go("worker")
 
     def do_open(self) -> None:
         here = self.session.worker_view
+        if self.session.run is None:
+            self.perform("start")
+            return
         if here is None:
             self._move("down")
             return
         self.go("inbox" if here.questions and not here.phase.is_settled else "worker")
+
+    def do_new(self) -> None:
+        if self.session.run is None:
+            self.perform("start")
+        else:
+            self.hand_on("new")
+
+    def why_not(self, idea: str) -> str:
+        """Return why not now; before the first run, the keys that open something open its form."""
+        if idea in {"open", "new"} and self.session.run is None:
+            return ""
+        return super().why_not(idea)
 
     def do_show_order(self) -> None:
         self.is_plan_order = not self.is_plan_order

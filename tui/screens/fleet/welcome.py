@@ -1,11 +1,18 @@
 """Before the first run: the plait, the ways to begin, and what is known of this machine."""
 
+from __future__ import annotations
+
 from math import sin, tau
+from typing import TYPE_CHECKING
 
 from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, fit, words
 from tui.kit.meters import heading
 from tui.words.figures import memory
 from tui.words.scene import Scene
+from tui.words.starting import agents_rows, held_rows
+
+if TYPE_CHECKING:  # a type alone: the front door imports much
+    from engine.api import Beginnings
 
 _STRANDS = (Role.ACCENT, Role.FOCUS, Role.ACCENT_DEEP)
 _PERIOD = 21.0
@@ -14,7 +21,6 @@ _WIDEST = 63
 _THICK = 1.25
 _WAYS = (
     ("plait demo", "a sample repository, no key needed"),
-    ('plait run "Fix the bug"', "one prompt, any agent; -n 3 for candidates"),
     ("plait init", "writes a plait.yaml to begin with"),
 )
 
@@ -48,28 +54,33 @@ def _half_block(upper: Role | None, lower: Role | None) -> Span:
     return Span("▄", Ink(lower)) if lower else Span(" ")
 
 
-def welcome(scene: Scene, cells: int, height: int) -> list[Row]:
-    """The page that a repository without runs shows."""
+def welcome(scene: Scene, found: Beginnings | None, size: tuple[int, int]) -> list[Row]:
+    """The page that a repository without runs shows; it says less where there is less room."""
+    cells, height = size
     width = min(_WIDEST, cells - 6)
     lead = Span(" " * ((cells - width) // 2))
-    art = [] if scene.is_plain or height < 14 else [*plait(width), ()]  # noqa: PLR2004 - text comes first
     rows: list[Row] = [
-        (),
-        *art,
         words(Span("No run yet in this repository. ", BOLD), "Start one of these ways:"),
         (),
+        *(_way(scene.key("start"), "write a prompt, choose an agent, start") if found else ()),
+        *(row for command, note in _WAYS for row in _way(command, note)),
     ]
-    for command, note in _WAYS:
-        rows.append(words(*fit((Span(f"  {command}", KEY),), 28), note))
+    if found:
+        rows += [(), heading("AGENTS", width), *agents_rows(found.agents, width)]
+    rows += [(), heading("THIS MACHINE", width), *_machine(scene)]
+    rows += held_rows(found.machine, width) if found else []
+    doctor = " says more, and how to get more" if found else " says what it can enforce, and more"
+    rows.append(words(Span("plait doctor", KEY), doctor))
+    art = [] if scene.is_plain or height < len(rows) + _PIXELS // 2 + 2 else [*plait(width), ()]
+    return [(lead, *row) for row in ((), *art, *rows)]
+
+
+def _way(command: str, note: str) -> list[Row]:
+    return [words(*fit((Span(f"  {command}", KEY),), 18), note)]
+
+
+def _machine(scene: Scene) -> list[Row]:
     machine = scene.view.machine
-    rows += [(), heading("THIS MACHINE", width)]
-    size = (
-        f"{machine.cores} cores, {memory(machine.memory_mb)}"
-        if machine.memory_mb
-        else f"{machine.cores} cores"
-    )
-    rows.append(words(Span("✓ ", Ink(Role.DONE)), Span(size, TEXT)))
-    rows.append(
-        words(Span("plait doctor", KEY), " says what it can enforce, and which agents it has")
-    )
-    return [(lead, *row) for row in rows]
+    cores = f"{machine.cores} cores"
+    size = f"{cores}, {memory(machine.memory_mb)}" if machine.memory_mb else cores
+    return [words(Span("✓ ", Ink(Role.DONE)), Span(size, TEXT))]

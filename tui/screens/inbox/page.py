@@ -39,6 +39,7 @@ from tui.words.said import (
     hit_figure,
     now_text,
     telling,
+    widest_value,
 )
 from tui.words.scene import Scene
 from tui.words.standing import name_of, step_of, waits_since
@@ -246,6 +247,7 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
 def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
     """How it is fenced in: what a yes could reach at most."""
     rows: list[Row] = [heading("WHAT IT COULD TOUCH", cells)]
+    wide = widest_value(worker) + 2
     for held in worker.enforcement:
         wall = Span(WALLS[held.level], TEXT)
         rows.append(
@@ -253,7 +255,7 @@ def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
                 f"  {held.dimension:<10} ",
                 wall,
                 " ",
-                Span(f"{held.value or held.mechanism:<22}", TEXT),
+                Span(f"{held.value or held.mechanism:<{wide}}", TEXT),
                 str(held.level),
             )
         )

@@ -9,6 +9,7 @@ from tui.words.scene import Scene
 
 _OUTCOMES = {
     "success": ("✓", Role.DONE),
+    "unchanged": ("≡", Role.MUTED),
     "failed": ("✗", Role.FAILED),
     "cancelled": ("■", Role.MUTED),
     "skipped": ("»", Role.MUTED),

@@ -78,7 +78,7 @@ class RunsScreen(Board):
         return bool(self._ids())
 
     def hints(self) -> Sequence[str]:
-        return ("down", "open", "mark", "go_fleet")
+        return ("down", "open", "mark", "go_stats", "go_fleet")
 
     def pointed(self, target: str, times: int) -> None:
         kind, _, name = target.partition(":")

@@ -13,7 +13,8 @@ from tui.words.figures import lasting
 FOLD_FROM = 3
 OPENS = "do:open"
 _LINK = Ink(Role.ACCENT, underline=True, does=OPENS)
-PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.\w+(?::\d+)?(?=$|[\s:,;)'\"])")
+PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.[^\W\d]\w*(?::\d+)?(?=$|[\s:,;)'\"])")
+"""A path with an ending; an ending begins with a letter, so that `0.03s` is none."""
 BAD_RESULT = re.compile(r"exit [1-9]|fail|error", re.IGNORECASE)
 _LABEL, _TIME = 8, 8
 _LEAST = 10

@@ -25,7 +25,7 @@ from tui.kit.meters import heading, is_nearly, meter, strip
 from tui.words.cutting import cut_path, wrap
 from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
 from tui.words.looks import WALLS, chip, glyph, look_of
-from tui.words.said import change_text, check_text, telling
+from tui.words.said import change_text, check_text, telling, widest_value
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
 
@@ -167,22 +167,31 @@ def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
     """Return how each dimension holds, by what, and why no better."""
     if not worker.enforcement:
         return [(), words(" Nothing is known yet of how its limits hold: it has not begun.")]
-    rows: list[Row] = [(), fit(_limit_line("DIMENSION", "LEVEL", "VALUE", "BY"), cells)]
+    wide = widest_value(worker) + 2
+    rows: list[Row] = [(), fit(words(f" {'DIMENSION':<11}{'LEVEL':<12}{'VALUE':<{wide}}BY"), cells)]
     for held in worker.enforcement:
-        rows += _held_rows(held, cells)
+        rows += _held_rows(held, cells, wide)
+    return [*rows, *_settings_rows(worker, cells)]
+
+
+def _settings_rows(worker: WorkerView, cells: int) -> list[Row]:
+    """Return which settings of the user's own reach its agent, and which stay behind."""
+    rows: list[Row] = []
+    for line in worker.settings:
+        head, _, told = line.partition(": ")
+        rows += [(), words(f" {head.upper()}")]
+        rows += [
+            (Span(f" {piece}", TEXT),) for one in told.split("; ") for piece in wrap(one, cells - 2)
+        ]
     return rows
 
 
-def _limit_line(dimension: str, level: str, value: str, mechanism: str) -> Row:
-    return words(f" {dimension:<11}{level:<12}{value:<20}{mechanism}")
-
-
-def _held_rows(held: Enforcement, cells: int) -> list[Row]:
+def _held_rows(held: Enforcement, cells: int, wide: int) -> list[Row]:
     role = {Level.ENFORCED: Role.DONE, Level.SAMPLED: Role.LIMIT}.get(held.level, Role.MUTED)
     row = words(
         Span(f" {held.dimension:<11}", TEXT),
         Span(f"{held.level:<12}", Ink(role, bold=True)),
-        Span(f"{held.value:<20}", TEXT),
+        Span(f"{held.value:<{wide}}", TEXT),
         held.mechanism,
     )
     rows: list[Row] = [fit(row, cells)]

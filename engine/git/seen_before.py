@@ -1,0 +1,111 @@
+"""Tell whether a workspace still is as it was collected, so that a second look at it is short.
+
+Collecting leaves the index that it worked with and a note: what the agent's repository said, and
+under which refs the work is kept. Whatever was done since shows in one of them, or in a file that
+differs from that index. Where anything does, or cannot be told, all is collected once more.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+from typing import TypedDict
+
+from anyio import to_thread
+
+from engine.beneath import read_file
+from engine.errors import GitFailed
+from engine.git.inside import InsideGit, Source, Wrap, read_refs
+from engine.git.objects import refs_below
+from engine.git.runner import Repo
+from engine.git.staging import copy_index
+from engine.git.stumbling import past_obstacles
+from engine.git.workspace import Workspace
+
+_NOTE, _INDEX = "collected.json", "collected.index"
+_MOST_INDEX = 256 << 20
+
+
+def sight_of(agent_git: str) -> str:
+    """Return a digest of what an agent's repository says, to be taken before it is read."""
+    said = repr(astuple(read_refs(Path(agent_git)))).encode(errors="surrogateescape")
+    index = read_file(agent_git, "index", most=_MOST_INDEX)
+    return hashlib.sha256(said + (index if isinstance(index, bytes) else b"")).hexdigest()
+
+
+def keep_index(git: InsideGit, workspace: Workspace) -> None:
+    """Keep the index of a collection; there is no note of it yet."""
+    forget_sight(workspace)
+    copy_index(Path(git.git_dir, "index"), Path(workspace.directory, _INDEX))
+
+
+async def note_sight(repo: Repo, workspace: Workspace, *, sight: str, tree: str) -> None:
+    """Note that all of a workspace is kept, as it was at a sight."""
+    kept = await refs_below(repo, workspace.refs.pinned)
+    note = json.dumps(_Note(sight=sight, tree=tree, kept=kept))
+    await to_thread.run_sync(Path(workspace.directory, _NOTE).write_text, note)
+
+
+def forget_sight(workspace: Workspace) -> None:
+    """Remove the note and the index, if there are any."""
+    for name in (_NOTE, _INDEX):
+        Path(workspace.directory, name).unlink(missing_ok=True)
+
+
+async def is_as_collected(repo: Repo, workspace: Workspace, wrap: Wrap) -> bool:
+    """Return whether nothing that a collection would take has changed since the last one.
+
+    What git ignores is not looked at: it is in no commit, and goes to the trash with the rest.
+    """
+    note = await to_thread.run_sync(_noted, workspace)
+    agent_git = workspace.git_dir
+    if note is None or agent_git is None:
+        return False
+    if await to_thread.run_sync(sight_of, agent_git) != note["sight"]:
+        return False
+    if await refs_below(repo, workspace.refs.pinned) != note["kept"]:
+        return False
+    source = Source(
+        worktree=workspace.path,
+        agent_git=agent_git,
+        folder=Path(workspace.collect_dir, "git"),
+        index=Path(workspace.directory, _INDEX),
+        start=Path(workspace.directory, "start"),
+    )
+    with suppress(GitFailed):  # whatever it is, collecting once more gets past it or says why
+        async with InsideGit.opened(repo, source, wrap) as git:
+            work = partial(_is_tree, git, note["tree"])
+            found, is_same = await past_obstacles(workspace.path, work)
+        return is_same and not (found.moved or found.odd)
+    return False
+
+
+async def _is_tree(git: InsideGit, tree: str) -> bool:
+    """Tell whether index and files are those of a tree, and nothing lies beside them."""
+    listing = await git("ls-files", "-v", "-z")
+    if any(record and not record.startswith(b"H ") for record in listing.split(b"\0")):
+        return False  # a file that git was told not to look at
+    if await git("ls-files", "-z", "--others", "--exclude-standard"):
+        return False
+    if await git("diff-files", "--name-only", "-z", "--ignore-submodules=none"):
+        return False
+    return (await git("write-tree")).decode().strip() == tree
+
+
+class _Note(TypedDict):
+    sight: str
+    tree: str
+    kept: dict[str, str]
+
+
+def _noted(workspace: Workspace) -> _Note | None:
+    path = Path(workspace.path)
+    if not path.is_dir() or path.is_symlink():
+        return None
+    try:
+        note: _Note = json.loads(Path(workspace.directory, _NOTE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return note if Path(workspace.directory, _INDEX).is_file() else None

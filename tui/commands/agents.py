@@ -1,0 +1,102 @@
+"""`plait agents`: the agents that are here, by what they are logged in, and what each can do."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from engine.api import find_agents
+from tui.commands.base import EXIT_OK, in_loop, put, put_json
+from tui.words.clean import clean
+from tui.words.figures import UNKNOWN
+
+_HEARD = {
+    "now": "hears you at once",
+    "after_turn": "hears you after its turn",
+    "by_resume": "hears you when resumed",
+    "no": "hears nothing while it works",
+}
+_HEAD = ("agent", "version", "login", "model", "can do")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take how to tell it, and if the clients are to list their models."""
+    parser.add_argument(
+        "--models", action="store_true", help="let the clients that can list the models they know"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look for them; nothing is started but what says its version or its models."""
+    return in_loop(partial(_agents, args))
+
+
+async def _agents(args: argparse.Namespace) -> int:
+    found = await find_agents(os.environ, with_models=args.models)
+    if args.json:
+        put_json(without_home({"agents": [asdict(agent) for agent in found]}))
+    else:
+        put(without_home("\n".join(agent_lines(found))))
+    return EXIT_OK
+
+
+def agent_lines(agents: Sequence[Any]) -> Iterator[str]:
+    """Yield a table of those that are here, and a line for each of the others that installs it."""
+    here = [agent for agent in agents if agent.path is not None]
+    if not here:
+        yield "No agent is installed here."
+    else:
+        yield from _table([_HEAD, *map(_row, here)])
+    for agent in here:
+        if agent.models:
+            yield f"models of {agent.name}: {clean(', '.join(agent.models))}"
+    yield "to install, or to be set up by you"
+    yield from (f"  {a.name:<13} → {a.install_hint}" for a in agents if a.path is None)
+
+
+def _row(agent: Any) -> tuple[str, ...]:
+    return (
+        agent.name,
+        clean(agent.version or UNKNOWN),
+        agent.login or "no login found",
+        clean(agent.settings.model) or "its default",
+        ", ".join(abilities(agent.capabilities)[:-1]),
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def abilities(can: Any) -> list[str]:
+    """Return the abilities of an agent as plait drives it, in words."""
+    told = [word for word, is_told in (("tokens", can.usage), ("cost", can.cost)) if is_told]
+    found = [
+        "asks before it acts" if can.permission else "cannot ask",
+        _HEARD[can.steer],
+        "goes on in its session" if can.resume else "begins anew each time",
+        *(["forks"] if can.fork else []),
+        f"tells {' and '.join(told)}" if told else "tells neither tokens nor cost",
+        f"hint by {can.hint}",
+    ]
+    return [str(words) for words in found]
+
+
+def without_home(value: Any) -> Any:
+    """The same with the user's home folder written `~`."""
+    home = os.path.expanduser("~")  # noqa: PTH111  it may be anything, Path would tidy it
+    match value:
+        case str() if len(home) > 1:
+            return value.replace(home, "~")
+        case dict():
+            return {name: without_home(each) for name, each in value.items()}
+        case list() | tuple():
+            return [without_home(each) for each in value]
+        case _:
+            return value

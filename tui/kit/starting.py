@@ -1,0 +1,153 @@
+"""Start runs from the console: what is wanted, the plan it leads to, what is to be weighed first.
+
+The values are those of `plait run`, and its functions make plans of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from engine.errors import EngineError, PlanError
+
+if TYPE_CHECKING:  # a console that starts nothing needs none of what the front door imports
+    from engine.api import Beginnings, Plan
+
+_MOST_RECENT = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Hold what a run is to be, as typed: a prompt with its agent, or a pipeline of a manifest.
+
+    An empty value is one that nothing is said of.
+    """
+
+    prompt: str = ""
+    manifest: str = ""
+    pipeline: str = ""
+    agent: str = ""
+    candidates: str = "1"
+    check: str = ""
+    base: str = ""
+    permissions: str = ""
+    minutes: str = ""
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> Wanted:
+        """Return what was kept by another console; what this one does not know is left out."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: str(value) for name, value in kept.items() if name in known})
+
+    def kept(self) -> dict[str, str]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+class Starter:
+    """Makes plans in a folder, and knows what they can be made of."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.found: Beginnings | None = None
+        self.recent: list[Wanted] = []
+        self.draft: Wanted | None = None
+        self._folder = folder
+        self._environment = environment
+
+    async def look(self) -> None:
+        """Find out what runs can be started with: agents come and go."""
+        from engine.api import look_for_beginnings  # noqa: PLC0415  only where a run is begun
+
+        self.found = await look_for_beginnings(self._folder, self._environment)
+
+    def fresh(self) -> Wanted:
+        """Return what is wanted where nothing has been said yet."""
+        found = self.found
+        first = self.recent[0] if self.recent else Wanted()
+        if found is None:
+            return replace(first, prompt="", manifest="", pipeline="")
+        names = {agent.name for agent in found.agents}
+        agent = first.agent if first.agent in names else found.agent
+        check = first.check if self.recent else found.check
+        return Wanted(agent=agent, candidates=first.candidates, check=check)
+
+    def hear(self, others: Sequence[Wanted]) -> None:
+        """Offer also what was started elsewhere, after what was started here."""
+        known = {one.prompt for one in self.recent}
+        self.recent += [one for one in others if one.prompt and one.prompt not in known]
+
+    def remember(self, wanted: Wanted) -> None:
+        """Keep what was started, to be started again."""
+        self.draft = None
+        rest = [one for one in self.recent if one.prompt != wanted.prompt]
+        self.recent = [wanted, *rest][:_MOST_RECENT] if wanted.prompt else self.recent
+
+    async def plan(self, wanted: Wanted) -> Plan:
+        """Return the plan that this leads to.
+
+        Raises:
+            EngineError: There is none.
+        """
+        return await anyio.to_thread.run_sync(partial(_plan, wanted, self._folder))
+
+    async def weigh(self, plan: Plan) -> tuple[str, ...]:
+        """Return what is to be weighed before this plan starts.
+
+        Raises:
+            EngineError: The folder cannot be worked in.
+        """
+        from engine.api import weigh  # noqa: PLC0415  only where a run is begun
+
+        return await weigh(self._folder, plan, self._environment)
+
+
+def _plan(wanted: Wanted, folder: Path) -> Plan:
+    from engine.api import (  # noqa: PLC0415  only where a run is begun
+        PermissionMode,
+        Permissions,
+        PlanDefaults,
+        plan_for_prompts,
+        plan_from,
+    )
+
+    mode = wanted.permissions
+    defaults = PlanDefaults(
+        check=wanted.check.strip() or None,
+        base=wanted.base.strip() or None,
+        permissions=Permissions(mode=PermissionMode(mode)) if mode else None,
+        timeout_minutes=_minutes(wanted.minutes),
+    )
+    try:
+        if wanted.manifest:
+            path, pipeline = folder / wanted.manifest, wanted.pipeline or None
+            return plan_from(path, folder=folder, pipeline=pipeline, defaults=defaults)
+        agents = [wanted.agent] if wanted.agent else []
+        count = _count(wanted.candidates)
+        prompts = [wanted.prompt.strip()]
+        return plan_for_prompts(prompts, agents, folder=folder, replicas=count, defaults=defaults)
+    except OSError as error:
+        raise EngineError(f"{wanted.manifest or 'plait.yaml'}: {error.strerror}") from error
+
+
+def _count(text: str) -> int:
+    if not (text.strip().isascii() and text.strip().isdigit()):
+        raise PlanError(f"{text!r:.20} is no number of candidates", hint="Write 1, 2, 3, …")
+    return int(text)
+
+
+def _minutes(text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = math.nan
+    if not 0 < minutes < math.inf:
+        raise PlanError(f"{text!r:.20} are no minutes", hint="Write a number, or nothing.")
+    return minutes

@@ -1,0 +1,135 @@
+"""Say what a run would be before it begins: its plan, its agents, what this machine enforces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.limits import KINDS, Level, LimitKind
+from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, words
+from tui.words.clean import clean
+from tui.words.cutting import wrap
+from tui.words.figures import cost, lasting, memory, some
+
+if TYPE_CHECKING:  # a console that starts nothing needs none of what the front door imports
+    from collections.abc import Iterable, Sequence
+
+    from engine.api import OfferedAgent, Plan, PlannedStep
+    from engine.limits import Enforcement, Limits
+
+LEAD = 13
+"""So many columns stand before what is said of a part."""
+_MOST_STEPS = 3
+_MODES = {
+    "auto": "the sandbox holds them; what leads out of it is asked",
+    "ask": "you are asked before they act",
+    "rules": "rules answer first, then you",
+}
+PERMISSIONS = {"": "as plait.yaml says, else auto", **_MODES}
+"""Who answers agents that ask: the words of `--permissions`, and what each means."""
+
+
+def agent_row(agent: OfferedAgent) -> Row:
+    """Return if an agent can work here: its version and its login."""
+    if not agent.is_installed:
+        return words(Span("✗ ", Ink(Role.FAILED)), Span("not installed", Ink(Role.FAILED)))
+    by = " ".join(clean(part) for part in (agent.adapter, agent.model, agent.version) if part)
+    if agent.login is None:
+        return words(Span("● ", Ink(Role.WAITING)), by, Span("  no login found", Ink(Role.WAITING)))
+    login = "" if agent.login == "needs none" else f"  logged in {clean(agent.login)}"
+    return words(Span("✓ ", Ink(Role.DONE)), by, login)
+
+
+def agents_rows(agents: Sequence[OfferedAgent], cells: int) -> list[Row]:
+    """Return those that are here, a row for each, then the names of the others."""
+    rows: list[Row] = [
+        (
+            *agent_row(agent)[:1],
+            Span(f"{clean(agent.name):<{LEAD - 2}}", BOLD),
+            *agent_row(agent)[1:],
+        )
+        for agent in agents
+        if agent.is_installed
+    ]
+    missing = ", ".join(agent.name for agent in agents if not agent.is_installed)
+    if missing:
+        rows += told("not here", missing, cells)
+    return rows
+
+
+def held_rows(machine: Iterable[Enforcement], cells: int) -> list[Row]:
+    """Return what this machine enforces, what it only measures, and what it does not hold."""
+    names = {
+        Level.ENFORCED: ("enforced", Role.DONE),
+        Level.SAMPLED: ("measured", Role.WAITING),
+        Level.NONE: ("not held", Role.FAILED),
+    }
+    rows: list[Row] = []
+    known = list(machine)
+    for level, (name, role) in names.items():
+        held = ", ".join(str(row.dimension) for row in known if row.level is level)
+        if held:
+            rows += told(name, held, cells, Ink(role))
+    return rows
+
+
+def told(name: str, said: str, cells: int, ink: Ink = MUTED) -> list[Row]:
+    """Return a name and what is said of it, over as many rows as it takes."""
+    parts = wrap(said, max(cells - LEAD, 1)) or [""]
+    return [
+        (Span(f"{name if not at else '':<{LEAD}}", ink), Span(part, TEXT))
+        for at, part in enumerate(parts)
+    ]
+
+
+def plan_rows(plan: Plan, cells: int) -> list[Row]:
+    """Return a plan in few rows: who works, what becomes of it, within which limits."""
+    rows: list[Row] = []
+    for step in plan.steps[:_MOST_STEPS]:
+        rows += told("will run" if not rows else "", _of_step(step, plan), cells)
+    if len(plan.steps) > _MOST_STEPS:
+        rows += told(
+            "", f"and {some(len(plan.steps) - _MOST_STEPS, 'more step', 'more steps')}", cells
+        )
+    for clamp in plan.clamps:
+        rows += told("", f"{clamp.where}: {clamp.given}, not {clamp.asked}: {clamp.reason}", cells)
+    if plan.runtime.auto_merge:
+        rows += told("lands", "by itself, without a review, what passes its check", cells)
+    limits = {_limits_of(step.limits) for step in plan.steps if not step.run}
+    rows += [row for text in sorted(limits) for row in told("each", text, cells)]
+    return rows
+
+
+def _of_step(step: PlannedStep, plan: Plan) -> str:
+    lead = f"{step.name}: " if len(plan.steps) > 1 else ""
+    if step.run:
+        return f"{lead}$ {clean(step.run)}"
+    agents = dict.fromkeys(clean(worker.agent.name) for worker in step.workers if worker.agent)
+    mode = step.workers[0].permissions.mode
+    said = f"{lead}{some(len(step.workers), 'worker')} of {', '.join(agents)}, permissions {mode}"
+    said += "; you choose one" if step.has_candidates else ""
+    if step.check:
+        said += f"; check: {clean(step.check)}"
+    return said
+
+
+def _limits_of(limits: Limits) -> str:
+    held = [
+        f"{kind.title} {_figure(kind, value)}"
+        for name, kind in KINDS.items()
+        if kind.title and (value := getattr(limits, name)) is not None
+    ]
+    return ", ".join(held) or "no limits"
+
+
+def _figure(kind: LimitKind, value: float) -> str:
+    match kind.unit:
+        case "s":
+            return lasting(value)
+        case "MB":
+            return memory(value)
+        case "USD" | "$":
+            return cost(value)
+        case "%":
+            return f"{value:g}%"
+        case _:
+            return f"{value:g}"
