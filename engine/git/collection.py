@@ -359,7 +359,7 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str |
         intake=Intake(big_file=request.big_file, most_new=request.most_new, forced=forced),
         conversions=git,
     )
-    if forced:
+    if forced or staged.has_gone:
         ignored = await _ignored(git)
     return _Stock(start, had, replace(staged, ignored=ignored, notes=(*notes, *staged.notes)))
 

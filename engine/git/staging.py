@@ -62,6 +62,7 @@ class Staged:
         links: Paths where the tree has a link to a repository's commit, with that commit.
         ignored: What the repository's rules keep out of commits; folders end with a slash.
         notes: What a reviewer should know, as whole sentences.
+        has_gone: A file that git knew is gone. A folder in its place was not looked into till then.
     """
 
     tree: str
@@ -70,6 +71,7 @@ class Staged:
     links: tuple[tuple[bytes, str], ...] = ()
     ignored: tuple[bytes, ...] = ()
     notes: tuple[str, ...] = ()
+    has_gone: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +177,7 @@ async def stage_all(
         embedded=tuple(sorted(found.embedded)),
         links=await _links(git),
         notes=tuple(found.notes),
+        has_gone=bool(found.gone),
     )
 
 

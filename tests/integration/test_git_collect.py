@@ -224,6 +224,17 @@ async def test_collect_keeps_ignored_files_that_the_agent_staged(tmp_path: Path)
     assert set(change.ignored) == {b"build/o", b"b.log"}
 
 
+async def test_collect_names_an_ignored_folder_in_the_place_of_a_file_that_git_knew(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    lab.agent(space, "rm README.md; mkdir README.md; echo x > README.md/x; echo '*' > .gitignore")
+
+    change = await lab.collect(space)
+
+    assert "README.md" not in lab.files(change.head)
+    assert change.ignored == (b".gitignore", b"README.md/")
+
+
 def forged_index(name: str) -> bytes:
     """An index of one entry, as an agent may write it by hand."""
     path = name.encode()
