@@ -4,7 +4,7 @@ Presets of this adapter carry agents that only speak plain text; a command step 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.agents.contract import (
@@ -22,6 +22,7 @@ from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import whole_text
 from engine.agents.records import line_of
+from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 
 HINT_VARIABLE = "PLAIT_MAX_SUBAGENTS"
@@ -45,6 +46,8 @@ class CommandAdapter:
         env: A preset's additions to the environment.
         variables: What a preset takes from the user's environment.
         is_careless: A preset that does everything by itself.
+        settings: What copies the settings of a preset's user.
+        more_env: What a preset's user says of its environment elsewhere.
     """
 
     name: str = "command"
@@ -55,6 +58,8 @@ class CommandAdapter:
     hosts: tuple[str, ...] = ()
     is_careless: bool = False
     login: LoginTraces = field(default_factory=LoginTraces)
+    settings: Callable[[LaunchRequest], SettingsCopy] | None = None
+    more_env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     install_hint: str = "any program: set `argv`"
     capabilities: Capabilities = field(
         default_factory=lambda: Capabilities(
@@ -90,12 +95,15 @@ class CommandAdapter:
             "session": request.session or "",
         }
         is_filed = via == "file"
+        copied = self.settings(request) if self.settings else SettingsCopy(request, folder=".")
+        prompt_file = (LaunchFile(path=PROMPT_FILE, data=prompt.encode()),) if is_filed else ()
         return AgentLaunch(
             argv=tuple(_PLACE.sub(lambda m: values[m[1]], word) for word in argv),
             env=self._env(
                 request, {"PLAIT_PROMPT_FILE": values["prompt_file"]} if is_filed else {}
             ),
-            files=(LaunchFile(path=PROMPT_FILE, data=prompt.encode()),) if is_filed else (),
+            files=(*prompt_file, *copied.files),
+            settings=copied.listed,
             first_input=_spoken(prompt, speaks=speaks) if via == "stdin" else b"",
             keeps_stdin=speaks or is_set(request.choice, "terminal"),
             terminal=request.terminal if is_set(request.choice, "terminal") else None,
@@ -115,7 +123,9 @@ class CommandAdapter:
         driven = "its argv and plain text"
         if not self.argv:
             return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
-        search = ProgramSearch(program=self.argv[0], driven=driven, traces=self.login)
+        search = ProgramSearch(
+            program=self.argv[0], driven=driven, traces=self.login, settings=self.settings
+        )
         return await find_agent(self, search, environment)
 
     def _preset(self, request: LaunchRequest) -> tuple[str, ...]:
@@ -125,6 +135,7 @@ class CommandAdapter:
         hint = {HINT_VARIABLE: str(request.hint)} if request.hint else {}
         return {
             **picked(request, self.variables),
+            **self.more_env(request),
             **self.env,
             **hint,
             **more,

@@ -4,12 +4,25 @@ A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bas
 `?` stand for anything. What is denied is denied even if something else allows it.
 """
 
+import re
 from fnmatch import fnmatchcase
 
 from engine.agents.contract import LaunchRequest
 from engine.errors import AgentError
 from engine.plan.model import PermissionMode
 
+_DANGERS = {
+    r"\brm\s+(-\w+\s+)*-\w*[rf]|\bfind\b.*-delete|\bshred\b": "removes files for good",
+    r"\bgit\s+push\b": "sends commits to another repository",
+    r"\bgit\s+(reset\s+--hard|clean\s+-\w*f|checkout\s+--|branch\s+-D)": "throws changes away",
+    r"\b(curl|wget)\b.*\|\s*(sudo\s+)?\w*sh\b": "runs a program from the network unread",
+    r"\b(sudo|doas|su)\b": "acts as another user",
+    r"\b(mkfs\S*|dd\b.*\bof=/dev/)": "writes over a disk",
+    r"\b(npm|cargo|twine|gem|poetry)\s+(publish|upload|push)\b": "publishes a package",
+    r"\b(kubectl|terraform|aws|gcloud|az)\s+.*\b(delete|destroy|rm)\b": "removes what others use",
+    r"\b(drop|truncate)\s+(table|database|schema)\b": "removes data for good",
+    r"\bchmod\s+-R\b|\bchown\s+-R\b": "changes the rights of whole folders",
+}
 CONTAINED = "the sandbox, which contains it"
 
 
@@ -28,6 +41,14 @@ def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] |
         if any(fnmatchcase(name, pattern) for name in names):
             return True, pattern
     return None
+
+
+def danger_of(command: str) -> str:
+    """Return what a command would do that cannot be taken back, as far as its words tell."""
+    found = (
+        words for pattern, words in _DANGERS.items() if re.search(pattern, command, re.IGNORECASE)
+    )
+    return next(found, "")
 
 
 def verdict_of(answer: str) -> tuple[bool, str]:

@@ -114,7 +114,8 @@ class SettingsCopy:
 
     def put(self, path: str, text: str, *, mode: int = 0o600) -> None:
         """Write a file of the worker's HOME."""
-        self._files[path] = LaunchFile(path=path, data=text.encode(), mode=mode)
+        into = os.path.normpath(path)
+        self._files[into] = LaunchFile(path=into, data=text.encode(), mode=mode)
 
     def text(self, name: str) -> str | None:
         """Return the text of a file of the user's; None where there is none."""

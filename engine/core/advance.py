@@ -126,6 +126,9 @@ def _tell_run(turn: CoreTurn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  
             _begin(turn)
         case f.RunStopRequested():
             _stop_run(turn, fact)
+        case f.AnswerRevoked():
+            left = tuple(rule for rule in turn.state.rules if rule.number != fact.number)
+            turn.state = replace(turn.state, rules=left)
         case f.CapSet():
             cap = max(0, fact.cap)
             wanted = turn.state.wanted_cap if fact.is_share else cap

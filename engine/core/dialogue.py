@@ -22,7 +22,7 @@ from engine.messages.events import (
     RateLimitMet,
     Steered,
 )
-from engine.messages.results import Badge
+from engine.messages.results import AnswerScope, Badge, KeptAnswer, Question
 from engine.phases import Phase
 
 
@@ -37,9 +37,9 @@ def agent_asked(turn: CoreTurn, w: Worker, fact: f.AgentAsked) -> None:
     attempt = replace(w.attempt, questions=(*asked, fact.question))
     w = turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.ASKS}))
     turn.publish(Asked(**w.told, question=fact.question))
-    standing = turn.state.standing.get(fact.question.text)
-    if fact.question.is_permission and standing is not None:
-        _answer_by_run(turn, w, fact.question.id, answer=standing, at=fact.at)
+    kept = (rule for rule in reversed(turn.state.rules) if _answers(rule, w, fact.question))
+    if (rule := next(kept, None)) is not None:
+        _answer_by_rule(turn, w, fact.question.id, rule, at=fact.at)
 
 
 def human_answered(turn: CoreTurn, w: Worker, fact: f.HumanAnswered) -> None:
@@ -52,26 +52,43 @@ def human_answered(turn: CoreTurn, w: Worker, fact: f.HumanAnswered) -> None:
     turn.change(replace(w, attempt=replace(w.attempt, said=(*w.attempt.said, answer))))
     turn.effects.append(SendAnswer(**w.who, question=fact.question, answer=fact.answer))
     turn.publish(Answered(**w.told, question=fact.question, answer=fact.answer, by=fact.by))
-    if fact.is_for_run and asked.is_permission:
-        standing = {**turn.state.standing, asked.text: fact.answer}
-        turn.state = replace(turn.state, standing=standing)
-        _answer_the_same(turn, asked.text, fact)
+    scope = fact.scope or (AnswerScope.RUN if fact.is_for_run else None)
+    if scope is not None and asked.is_permission:
+        _keep(turn, w, asked, replace(fact, scope=scope))
 
 
-def _answer_the_same(turn: CoreTurn, text: str, fact: f.HumanAnswered) -> None:
+def _keep(turn: CoreTurn, w: Worker, asked: Question, fact: f.HumanAnswered) -> None:
+    """Keep an answer, and give it to those who wait for the same."""
+    places = {AnswerScope.WORKER: str(w.id), AnswerScope.STEP: w.id.step}
+    scope = fact.scope or AnswerScope.RUN
+    rule = KeptAnswer(
+        number=turn.state.rules_made + 1,
+        answer=fact.answer,
+        scope=scope,
+        where=places.get(scope, ""),
+        asked=asked.text,
+        pattern=fact.pattern,
+    )
+    turn.state = replace(turn.state, rules=(*turn.state.rules, rule), rules_made=rule.number)
     waiting = [
-        (w.id, q.id)
-        for w in turn.state.workers.values()
-        for q in w.attempt.questions
-        if q.is_permission and q.text == text
+        (other.id, q.id)
+        for other in turn.state.workers.values()
+        for q in other.attempt.questions
+        if _answers(rule, other, q)
     ]
     for worker, question in waiting:
-        _answer_by_run(turn, turn.worker(worker), question, answer=fact.answer, at=fact.at)
+        _answer_by_rule(turn, turn.worker(worker), question, rule, at=fact.at)
 
 
-def _answer_by_run(turn: CoreTurn, w: Worker, question: str, *, answer: str, at: float) -> None:
-    """Give the answer that a human once gave to this permission for the whole run."""
-    fact = f.HumanAnswered(**w.about(at), question=question, answer=answer, by="run")
+def _answers(rule: KeptAnswer, w: Worker, question: Question) -> bool:
+    return rule.answers(question, worker=str(w.id), step=w.id.step)
+
+
+def _answer_by_rule(
+    turn: CoreTurn, w: Worker, question: str, rule: KeptAnswer, *, at: float
+) -> None:
+    """Give the answer that a human once gave to this permission and that is kept."""
+    fact = f.HumanAnswered(**w.about(at), question=question, answer=rule.answer, by=rule.scope)
     human_answered(turn, w, fact)
 
 

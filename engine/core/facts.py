@@ -10,7 +10,7 @@ from typing import Self, TypedDict
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.commands import LandWish
-from engine.messages.results import Change, CheckResult, Moment, Question
+from engine.messages.results import AnswerScope, Change, CheckResult, Moment, Question
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
@@ -319,12 +319,17 @@ class AgentAsked(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class HumanAnswered(WorkerFactBase):
-    """A human, or a rule, answered; `by` says who, `is_for_run` that it holds from now on."""
+    """A human, or a rule, answered; `by` says who, `is_for_run` that it holds from now on.
+
+    `scope` says for whom it is kept, `pattern` for which questions where not for this one alone.
+    """
 
     question: str
     answer: str
     by: str = "human"
     is_for_run: bool = False
+    scope: AnswerScope | None = None
+    pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -492,6 +497,14 @@ class RunStopRequested:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnswerRevoked:
+    """An answer that was kept holds no more."""
+
+    number: int
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class CapSet:
     """The number of workers that may hold a slot has changed.
 
@@ -573,6 +586,7 @@ class CompositeWoven:
 RunFact = (
     RunBegan
     | RunStopRequested
+    | AnswerRevoked
     | CapSet
     | LoginHeld
     | PauseRequested

@@ -9,7 +9,15 @@ from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, Limits, Usage
 from engine.messages.commands import LandWish
 from engine.messages.events import Delivery
-from engine.messages.results import Badge, Change, CheckResult, Moment, Outcome, Question
+from engine.messages.results import (
+    Badge,
+    Change,
+    CheckResult,
+    KeptAnswer,
+    Moment,
+    Outcome,
+    Question,
+)
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
 
@@ -311,7 +319,8 @@ class RunState:
         timed_since: When the run's own time limit began to count; time at rest is left out.
         idle_since: When the run came to rest, while it rests.
         dropped: How many facts came too late to mean anything.
-        standing: Permissions that were answered for the whole run, by what was asked.
+        rules: The answers to permissions that are kept, oldest first.
+        rules_made: How many there ever were.
     """
 
     run: RunId
@@ -330,7 +339,8 @@ class RunState:
     is_waiting_told: bool = False
     is_finished_told: bool = False
     dropped: int = 0
-    standing: Mapping[str, str] = field(default_factory=dict)
+    rules: tuple[KeptAnswer, ...] = ()
+    rules_made: int = 0
     holds: Mapping[str, Hold] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

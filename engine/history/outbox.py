@@ -109,15 +109,14 @@ class Outbox:
         return count
 
     def _deliver_from(self, run: RunId, journal: RunJournal) -> int:
-        # Half of what a tally has read may not be kept when the history fails: then it is made
-        # anew from the journal.
-        tally = self._tallies.pop(run, None)
+        # Half of what a tally has read may not be kept when the history fails, and a history that
+        # was restored lacks what it had: then it is made anew from the journal.
+        tally = self._tallies.pop(run, None) or self._tally(run, journal)
         if tally is None:
-            with _readable():
-                if not self.is_meant(json.loads(journal.plan_json)):
-                    return 0
-                tally = Tally(run, journal.plan_json, journal.meta, self.origin)
+            return 0
         kept = self.history.seqs([tally.uid]).get(tally.uid, 0)
+        if kept < tally.seq:
+            tally = Tally(run, journal.plan_json, journal.meta, self.origin)
         count = 0
         for page in _pages(tally, journal):
             if page and page[-1].seq < kept:
@@ -129,6 +128,13 @@ class Outbox:
         if not tally.is_ended:
             self._tallies[run] = tally
         return count
+
+    def _tally(self, run: RunId, journal: RunJournal) -> Tally | None:
+        """Begin to read a journal; None where it is not to be delivered."""
+        with _readable():
+            if not self.is_meant(json.loads(journal.plan_json)):
+                return None
+            return Tally(run, journal.plan_json, journal.meta, self.origin)
 
     def _stamp(self, run: RunId) -> Any:
         """Return a journal's stamp as JSON gives it back; None where there is no journal."""

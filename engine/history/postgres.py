@@ -32,6 +32,8 @@ except ImportError as missing:
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 CONNECT_S, ANSWER_S = 5, 30.0
 """Allow so many seconds for a connection, and for the answer to a whole transaction."""
+_GUESS = "Is the server running"
+"""libpq's own question behind an error; our hint says what to do."""
 _LOCK = 0x706C6874
 """The number of the advisory lock that one migration at a time holds."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -236,7 +238,7 @@ def _shut(line: socket.socket) -> None:
 def _sentence(error: psycopg.Error | OSError) -> str:
     """Return what the server says, in one line; libpq names the host, never a password."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    said = said or str(error).strip() or type(error).__name__
+    said = said or str(error).partition(_GUESS)[0].strip() or type(error).__name__
     return f"the shared history cannot be used: {' '.join(said.split())}"
 
 

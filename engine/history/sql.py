@@ -176,15 +176,16 @@ class SqlHistory:
             )
             for attempt in piece.attempts:
                 self._keep(transaction, run, attempt)
+            changed = ("repository", "name", "began", "ended", "outcome", "seq")
             transaction.ask(
-                "UPDATE run SET name = ?, began = ?, ended = ?, outcome = ?, seq = ? WHERE uid = ?",
-                *_texts((run.name, run.began, run.ended, run.outcome, run.seq, run.uid)),
+                f"UPDATE run SET {', '.join(f'{name} = ?' for name in changed)} WHERE uid = ?",  # noqa: S608 - own names
+                *_texts(attrgetter(*changed, "uid")(run)),
             )
         return run.seq
 
     def _keep(self, transaction: Transaction, run: RunRecord, attempt: AttemptRecord) -> None:
         names = (*_OF_RUN, *_ATTEMPT)
-        changed = ", ".join(f"{name} = excluded.{name}" for name in _ATTEMPT)
+        changed = ", ".join(f"{name} = excluded.{name}" for name in ("repository", *_ATTEMPT))
         values = [
             int(value) if isinstance(value, bool) else value
             for value in (*_run_values(run), *_attempt_values(attempt))

@@ -6,6 +6,7 @@ writes at a time, under a lock beside the file, as `engine.store.sqlite.database
 
 import fcntl
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -33,7 +34,12 @@ SCHEMA = Schema(
 
 
 class SqliteHistory(SqlHistory):
-    """The history in a file; the first one who opens it makes it."""
+    """The history in a file; the first one who opens it makes it.
+
+    Attributes:
+        name: Another one for each file that was made: what was delivered to one that is gone is
+            not in the next. It is known once the file was brought up.
+    """
 
     name = "local"
 
@@ -43,8 +49,13 @@ class SqliteHistory(SqlHistory):
 
     def up(self) -> tuple[int, int]:
         """Make the file, or bring it to this program's version."""
-        with self._file.writing():
-            return VERSION, VERSION
+        with self._file.writing() as opened:
+            opened.ask("CREATE TABLE IF NOT EXISTS identity (name TEXT NOT NULL)")
+            if not opened.ask("SELECT name FROM identity"):
+                opened.ask("INSERT INTO identity VALUES (?)", secrets.token_hex(6))
+            [(found,)] = opened.ask("SELECT name FROM identity")
+        self.name = f"local-{found}"
+        return VERSION, VERSION
 
     def close(self) -> None:
         """Close the file; the next call opens it again."""

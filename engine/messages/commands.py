@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.limits import Limits
+from engine.messages.results import AnswerScope
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 
 
@@ -271,12 +272,28 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Answer what a worker asks: `allow`, `deny`, or words; no id means the oldest question."""
+    """Answer what a worker asks: `allow`, `deny`, or words; no id means the oldest question.
+
+    Attributes:
+        is_for_run: Keep it for the whole run.
+        scope: Keep it for these.
+        pattern: Keep it for all questions that match, not for exactly this one.
+    """
 
     worker: str
     answer: str
     question: str | None = None
     is_for_run: bool = False
+    scope: AnswerScope | None = None
+    pattern: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RevokeAnswer:
+    """Drop an answer that was kept: who asks the same asks a human again."""
+
+    number: int
     run: str = ""
 
 
@@ -424,6 +441,7 @@ Command = (
     | Land
     | UndoLanding
     | SetCap
+    | RevokeAnswer
     | SetLimits
     | AddStep
     | AddWorker

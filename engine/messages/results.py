@@ -6,6 +6,7 @@ A report is kept by the outside (its JSON is public); views are what consoles dr
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.phases import Phase, StopCause
@@ -205,15 +206,57 @@ class Badge(StrEnum):
     NEEDS_LOGIN = "needs_login"
 
 
+class AnswerScope(StrEnum):
+    """Those for whom an answer to a permission is kept."""
+
+    WORKER = "worker"
+    STEP = "step"
+    RUN = "run"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Something an agent asks a human; it waits until it is answered."""
+    """Something an agent asks a human; it waits until it is answered.
+
+    Attributes:
+        about: The tool and what it is about, as rules name it: `Bash(git push)`.
+        danger: What the command would do that cannot be taken back; empty where nothing is known.
+    """
 
     id: str
     text: str
     choices: tuple[str, ...] = ()
     asked_at: float = 0.0
     is_permission: bool = False
+    about: str = ""
+    danger: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptAnswer:
+    """An answer to a permission that holds from then on, until it is revoked.
+
+    Attributes:
+        number: Its name within its run.
+        where: The worker or the step that it holds for; empty for the whole run.
+        asked: The question that it answers, as it was asked.
+        pattern: The questions that it answers, as `Bash(git *)`; empty for exactly that one.
+    """
+
+    number: int
+    answer: str
+    scope: AnswerScope
+    where: str = ""
+    asked: str = ""
+    pattern: str = ""
+
+    def answers(self, question: Question, *, worker: str, step: str) -> bool:
+        """Return whether it answers a question; a pattern never answers a dangerous one."""
+        if self.where not in {"", worker, step} or not question.is_permission:
+            return False
+        if not self.pattern:
+            return question.text == self.asked
+        return not question.danger and fnmatchcase(question.about, self.pattern)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,6 +472,7 @@ class RunView:
     """One run as a console draws it.
 
     Attributes:
+        rules: The answers to permissions that are kept.
         radar_share: The part of the time that looking for clashes takes.
         trouble: What keeps it from going on; None while nothing does.
         is_stopping: Somebody wants all of it to end.
@@ -446,6 +490,7 @@ class RunView:
     target: str | None = None
     steps: tuple[StepView, ...] = ()
     seq: int = 0
+    rules: tuple[KeptAnswer, ...] = ()
     auto_merge: bool = False
     logins: tuple[LoginView, ...] = ()
     radar_share: float = 0.0

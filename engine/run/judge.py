@@ -184,7 +184,12 @@ def _answer(_: RunState, w: Worker, command: c.Answer, about: f.About) -> Verdic
     if all(q.id != wanted for q in w.attempt.questions):
         return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
     fact = f.HumanAnswered(
-        **about, question=wanted, answer=command.answer, is_for_run=command.is_for_run
+        **about,
+        question=wanted,
+        answer=command.answer,
+        is_for_run=command.is_for_run,
+        scope=command.scope,
+        pattern=command.pattern if command.scope else "",
     )
     return Ruling((fact,), f"{w.id} is told {command.answer!r}")
 
@@ -326,6 +331,14 @@ def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
     )
 
 
+def _revoke(state: RunState, command: c.RevokeAnswer, at: float) -> Verdict:
+    if all(rule.number != command.number for rule in state.rules):
+        return c.Refused(f"there is no rule {command.number}", hint="`plait rules` lists them.")
+    return Ruling(
+        (f.AnswerRevoked(number=command.number, at=at),), f"rule {command.number} is revoked"
+    )
+
+
 def _set_cap(_: RunState, command: c.SetCap, at: float) -> Verdict:
     if command.cap < 1:
         return c.Refused("at least one worker must be allowed", hint="Pause the run instead.")
@@ -392,6 +405,7 @@ _RUN_COMMANDS: dict[type[Any], Callable[[RunState, Any, float], Verdict]] = {
     c.Pause: _pause,
     c.Resume: _resume,
     c.SetCap: _set_cap,
+    c.RevokeAnswer: _revoke,
     c.AddStep: _add_step,
     c.AddWorker: _add_worker,
 }

@@ -128,6 +128,7 @@ def view_of(state: RunState, logbooks: Logbooks, show: _Show | None = None) -> R
             for step in state.plan.steps
         ),
         auto_merge=state.plan.runtime.auto_merge,
+        rules=state.rules,
     )
 
 

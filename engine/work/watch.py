@@ -14,6 +14,7 @@ import anyio
 
 from engine.agents import agent_events as a
 from engine.agents.contract import Ending, LaunchRequest, Steering, StreamParser
+from engine.agents.permitting import danger_of
 from engine.clock import Clock
 from engine.core import facts as f
 from engine.core.state import Worker
@@ -269,6 +270,8 @@ class Watch:
             choices=event.choices,
             asked_at=at,
             is_permission=event.is_permission,
+            about=f"{event.tool}({event.detail})" if event.tool else "",
+            danger=danger_of(event.detail or event.text) if event.is_permission else "",
         )
         self.feed(f.AgentAsked(**self._about, question=question))
 

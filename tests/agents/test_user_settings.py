@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.clients import KEY, WORK, Serve
+from tests.agents.clients import KEY, WORK, Serve, work_for
 from tests.agents.model_server import ModelServer, Turn
 from tests.agents.real_runs import RealRun
 
@@ -21,8 +21,16 @@ VARIABLES = {
     "qwen": 'OPENAI_API_KEY="{key}"\nOPENAI_BASE_URL={url}/v1\nOPENAI_MODEL=fake-model\n',
 }
 TABLES = ("gemini", "qwen", "opencode", "copilot", "pi", "cline")
+OVER_ACP = ("claude-acp", "codex-acp", "opencode-acp", "copilot-acp")
 NO_MCP = ("pi",)
-HAS_HOOKS = ("gemini", "qwen", "opencode")
+LEFT_OUT = {
+    "gemini": "hooks",
+    "qwen": "hooks",
+    "opencode": "plugin",
+    "opencode-acp": "plugin",
+    "claude-acp": "hooks",
+    "codex-acp": "notify",
+}
 MODELS = {"gemini": "gemini-2.5-flash"}
 SKILLS = {"cline": "Available skills: brew"}
 """The words of a client that does not hand on what a skill says of itself."""
@@ -39,6 +47,8 @@ def write(home: Path, files: dict[str, str]) -> None:
 def settings_of(agent: str, server: ModelServer, tool: Path) -> dict[str, str]:
     """The files of a user who works by a provider of their own, with a skill and an MCP server."""
     agent = agent.removesuffix("-acp")
+    if agent in {"aider", "mini"}:
+        return {}
     env = {"PASSED": "sunshine", "UNNAMED": UNNAMED}
     if agent in {"gemini", "qwen"}:
         weather = {"command": "python3", "args": [str(tool)], "env": env}
@@ -158,7 +168,7 @@ class Kept:
         tools.mkdir()
         tool = Path(shutil.copy(SERVER, tools))
         write(self.home, settings_of(agent, server, tool) | files)
-        of_client = {name for name in real.env if agent == "copilot" and name.startswith("COPILOT")}
+        of_client = {name for name in real.env if "copilot" in agent and name.startswith("COPILOT")}
         for name in real.env.keys() - {"PATH", "CLAUDE_CODE_MAX_RETRIES", *of_client}:
             del real.env[name]
         real.env |= {"HOME": str(self.home), "CORP_KEY": KEY, "OPENAI_API_KEY": "for-openai-alone"}
@@ -214,7 +224,7 @@ def test_the_user_says_what_reaches_it(wish: str, agent: str, folder: Path, serv
     assert set(server.logins) == {f"Bearer {KEY}"}  # the provider is no matter of taste
 
 
-@pytest.mark.parametrize("agent", TABLES)
+@pytest.mark.parametrize("agent", [*TABLES, *OVER_ACP])
 def test_what_the_user_of_another_client_has_reaches_it(
     agent: str, folder: Path, serve: Serve
 ) -> None:
@@ -235,11 +245,11 @@ def test_what_the_user_of_another_client_has_reaches_it(
         assert "tell_weather" in first
         assert "MCP server weather" in log
         assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
-    if agent in HAS_HOOKS:
-        assert f"{'plugin' if agent == 'opencode' else 'hooks'} of" in log
+    if agent in LEFT_OUT:
+        assert f"{LEFT_OUT[agent]} of" in log
 
 
-@pytest.mark.parametrize("agent", TABLES)
+@pytest.mark.parametrize("agent", [*TABLES, *OVER_ACP])
 def test_the_user_of_another_client_says_what_reaches_it(
     agent: str, folder: Path, serve: Serve
 ) -> None:
@@ -254,3 +264,46 @@ def test_the_user_of_another_client_says_what_reaches_it(
     assert "greet the badger" not in first
     assert SKILLS.get(agent, "Brews the tea of plait") not in first
     assert "tell_weather" not in first
+
+
+@pytest.mark.parametrize("wish", ["all", "none"])
+def test_aider_reads_what_its_user_lets_it_read_and_asks_whom_its_user_asks(
+    wish: str, folder: Path, serve: Serve
+) -> None:
+    server = serve(work_for("aider"))
+    server.wants_tools = False
+    config = {"model": "openai/fake-model", "openai-api-base": f"{server.url}/v1"}
+    told = {**config, "read": ["~/rules/mine.md"], "lint-cmd": "touch hooked"}
+    files = {".aider.conf.yml": json.dumps(told), "rules/mine.md": "Always greet the badger.\n"}
+    user = Kept("aider", folder, server, **files)
+    user.real.env["OPENAI_API_KEY"] = KEY
+    result = user.run(user_settings=wish)
+    assert result["outcome"] == "success", result
+    assert ("greet the badger" in json.dumps(server.requests[0])) is (wish == "all")
+    assert set(server.logins) == {f"Bearer {KEY}"}
+    log = user.real.shell.plait("logs", "work/worker_1").out
+    assert "lint-cmd of ~/.aider.conf.yml: it runs code" in log
+    assert user.real.files_of_change() == ["hello.txt"]
+
+
+def test_mini_asks_whom_its_user_asks(folder: Path, serve: Serve) -> None:
+    server = serve(work_for("mini"))
+    server.is_by_conversation = True
+    asked = f"MSWEA_MODEL_NAME='openai/fake-model'\nOPENAI_API_BASE='{server.url}/v1'\n"
+    files = {".config/mini-swe-agent/.env": f"{asked}OPENAI_API_KEY='{KEY}'\n"}
+    user = Kept("mini", folder, server, **files)
+    del user.real.env["OPENAI_API_KEY"]
+    assert user.run()["outcome"] == "success"
+    assert set(server.logins) == {f"Bearer {KEY}"}
+
+
+def test_mini_without_a_model_is_refused_with_how_to_name_one(folder: Path, serve: Serve) -> None:
+    user = Kept("mini", folder, serve(WORK))
+    user.real.plan()
+    path = user.real.folder.parent / "plait.yaml"
+    manifest = json.loads(path.read_text()) | {"agents": {"mini": {"adapter": "mini"}}}
+    path.write_text(json.dumps(manifest))
+    done = user.real.shell.plait(*user.real.words)
+    assert done.code == 1
+    assert "the agent 'mini' has no model" in done.err
+    assert "MSWEA_MODEL_NAME" in done.err

@@ -37,7 +37,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("demo", "serve"), ("--help",)),
     **dict.fromkeys(("replay", "export", "resume", "restore"), ("missing",)),
     **dict.fromkeys(
-        ("pause", "status", "runs", "agents", "doctor", "clean", "attach", "man", "undo"), ()
+        ("pause", "status", "runs", "rules", "agents", "doctor", "clean", "attach", "man", "undo"),
+        (),
     ),
     **dict.fromkeys(("review", "--help", "--version", ""), ()),
 }

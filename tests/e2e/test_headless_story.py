@@ -317,3 +317,35 @@ def test_an_agent_that_changes_nothing_has_no_success(repository: Shell):
     worker = repository.plait("status", "--json").json()["steps"][0]["workers"][0]
     assert (worker["outcome"], worker["ending"]) == ("unchanged", sentence)
     assert repository.plait("land", "fix/worker_1").code != 0
+
+
+def test_an_answer_is_kept_for_a_step_listed_and_revoked(repository: Shell):
+    ask = {"permission": True, "tool": "Bash", "detail": "git push", "text": "May I push?"}
+    steps = [{"ask": ask}, {"ask": {**ask, "detail": "ls", "text": "May I look?"}}, {"hang": True}]
+    step = {"name": "fix", "agent": "a", "prompt": "fix it", "concurrency": 2}
+    told = {
+        "runtime": {"permissions": "ask"},
+        "agents": {"a": {"adapter": "scripted", "script": {"steps": steps}}},
+        "pipelines": [{"name": "p", "steps": [step]}],
+    }
+    (repository.folder / "fix.yaml").write_text(json.dumps(told))
+    with repository.running("run", "fix.yaml", "--headless", "--json") as process:
+        for _ in range(2):
+            wait_event(process, "Asked")
+        asked = "asks (dangerous: sends commits to another repository): May I push?"
+        assert repository.plait("status").out.count(asked) == 2
+        assert repository.plait("answer", "fix/worker_1", "allow", "--for", "step").code == 0
+        answers = [wait_event(process, "Answered") for _ in range(2)]
+        assert {one["by"] for one in answers} == {"human", "step"}
+        listed = repository.plait("rules").out
+        assert listed == "  1  allow   May I push?  for the step fix\n"
+        wait_event(process, "Asked")
+        rule = ("--for", "run", "--rule", "Bash(l*)")
+        assert repository.plait("answer", "fix/worker_2", "deny", *rule).code == 0
+        assert repository.plait("rules", "--revoke", "1").code == 0
+        assert repository.plait("rules", "--revoke", "7").code == 1
+        kept = repository.plait("rules", "--json").json()["rules"]
+        assert [(one["number"], one["scope"], one["pattern"]) for one in kept] == [
+            (2, "run", "Bash(l*)")
+        ]
+        assert repository.plait("cancel", "--all").code == 1

@@ -57,6 +57,10 @@ def test_ones_own_history_is_searched_and_added_up_without_a_server(repository: 
     assert failed["person"] == "A"
     assert failed["attempt"]["step"] == "break"
 
+    for path in repository.state.glob("history.db*"):
+        path.unlink()
+    assert repository.plait("history", "quoted").out == found.out  # made again from the journals
+
     rows = repository.plait("stats", "--json").json()
     by_agent = {row["name"]: row for row in rows}
     assert by_agent["writer"]["usd_per_landed"] == 0.25

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.registry import adapter_named, check_startable
@@ -407,3 +408,50 @@ def test_mcp_servers_of_copilot_have_a_file_of_their_own(tmp_path: Path) -> None
     launched = launch("copilot", tmp_path)
     assert json.loads(written(launched, ".copilot/mcp-config.json")) == told
     assert launched.settings.taken == ("MCP server one",)
+
+
+def test_aider_gets_whom_to_ask_and_what_to_read_and_no_command(tmp_path: Path) -> None:
+    told = {
+        "model": "openai/big",
+        "openai-api-base": "http://corp.example/v1",
+        "read": ["~/rules/mine.md", "/etc/hostname"],
+        "test-cmd": "make",
+        "map-tokens": 1024,
+    }
+    write(tmp_path, ".aider.conf.yml", json.dumps(told))
+    write(tmp_path, "rules/mine.md", "Be kind.\n")
+    launched = launch("aider", tmp_path)
+    assert yaml.safe_load(written(launched, ".aider.conf.yml")) == {
+        "model": "openai/big",
+        "openai-api-base": "http://corp.example/v1",
+        "map-tokens": 1024,
+        "read": ["/home/w/rules/mine.md"],
+    }
+    assert written(launched, "rules/mine.md") == "Be kind.\n"
+    assert "/home/w/.aider.conf.yml" in launched.argv
+    assert "test-cmd of ~/.aider.conf.yml: it runs code" in launched.settings.left_out
+    bare = launch("aider", tmp_path, user_settings=SettingsWish.NONE)
+    assert yaml.safe_load(written(bare, ".aider.conf.yml")) == {
+        "model": "openai/big",
+        "openai-api-base": "http://corp.example/v1",
+    }
+
+
+def test_aider_is_not_started_by_a_key_in_its_file(tmp_path: Path) -> None:
+    write(tmp_path, ".aider.conf.yml", "openai-api-key: of-the-file\n")
+    for known in ({}, {"OPENAI_API_KEY": "of-another-host"}):
+        with pytest.raises(AgentError, match="holds its key in openai-api-key") as caught:
+            launch("aider", tmp_path, environment=known)
+        assert "OPENAI_API_KEY" in caught.value.hint
+    launched = launch("aider", tmp_path, environment={"OPENAI_API_KEY": "of-the-file"})
+    assert "of-the-file" not in written(launched, ".aider.conf.yml")
+
+
+def test_mini_takes_its_model_and_its_key_from_its_file_or_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="has no model"):
+        launch("mini", tmp_path)
+    told = "MSWEA_MODEL_NAME='openai/big'\nOPENAI_API_KEY='k'\nGH_TOKEN='x'\n"
+    write(tmp_path, ".config/mini-swe-agent/.env", told)
+    env = launch("mini", tmp_path).env
+    assert (env["MSWEA_MODEL_NAME"], env["OPENAI_API_KEY"]) == ("openai/big", "k")
+    assert "GH_TOKEN" not in env

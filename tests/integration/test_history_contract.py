@@ -111,6 +111,14 @@ def test_attempts_change_without_new_events(history: HistoryDatabase):
     assert history.search(Query())[0].attempt.usd == 0.5
 
 
+def test_a_repository_that_moved_takes_its_runs_along(history: HistoryDatabase):
+    history.push(piece(1, 2, TRY))
+    history.push(piece(1, 2, TRY, run=replace(RUN, repository="example.org/moved")))
+    assert history.search(Query(repository="example.org/parser")) == []
+    [hit] = history.search(Query(repository="example.org/moved"))
+    assert hit.run.repository == "example.org/moved"
+
+
 def test_runs_of_one_name_in_two_repositories_are_two(history: HistoryDatabase):
     history.push(piece(1, 2, TRY))
     history.push(piece(1, 4, TRY, run=replace(RUN, uid="u2", repository="example.org/other")))

@@ -153,6 +153,25 @@ async def test_what_an_engine_could_not_deliver_the_next_one_does(place: Place, 
     await assert_level(place, url, first.id, second.id)
 
 
+async def test_a_history_that_was_restored_gets_back_the_runs_that_go_on(
+    place: Place, lasting: Postgres
+):
+    url = await share(place, lasting)
+    async with place.engine() as engine:
+        waits = {"name": "b", "run": place.waits_at("gate"), "dependencies": ["a"]}
+        steps = place.manifest(A, waits, database=SHARED)
+        run = await engine.start(steps)
+        uid, _ = await to_thread.run_sync(journal_of, await store_of(place), run.id)
+        with anyio.fail_after(60):
+            while not await asked(url, lambda history: history.seqs([uid])):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        lasting.execute("TRUNCATE plait.run, plait.attempt, plait.event", url)
+        place.open_gate("gate")
+        assert (await run.wait()).outcome is Outcome.SUCCESS
+        await wait_level(engine, run)
+    await assert_level(place, url, run.id)
+
+
 REFUSALS = {
     "read-only": (
         "SET default_transaction_read_only = on",

@@ -19,6 +19,7 @@ from tests.support.postgres import NOBODY, Postgres, guarded, started
 pytestmark = pytest.mark.needs("postgresql")
 
 MANUAL = Path(__file__).parents[2] / "docs" / "history.md"
+HUSH = "hush-hush"
 RUN = RunRecord(
     uid="u1", run="a1b2c3", name="n", repository="r", person="p", host="h", began=1.0, seq=1
 )
@@ -103,12 +104,12 @@ def guarded_by_tls(tmp_path: Path) -> Iterator[tuple[Postgres, str, Path]]:
         }
         made.start()
         local = f"{made.url()}&port={port}"
-        made.execute("CREATE ROLE ada LOGIN SUPERUSER PASSWORD 'hush-hush'", local)
+        made.execute(f"CREATE ROLE ada LOGIN SUPERUSER PASSWORD '{HUSH}'", local)
         words = f"hostaddr=127.0.0.1&port={port}"
         try:
             yield (
                 made,
-                f"postgresql://ada:hush-hush@localhost/postgres?{words}",
+                f"postgresql://ada:{HUSH}@localhost/postgres?{words}",
                 tmp_path / "ca.pem",
             )
         finally:
@@ -147,7 +148,7 @@ def test_a_history_is_kept_over_tls_and_a_server_that_is_another_is_refused(
     refused = {
         f"{url}&sslmode=verify-full&sslrootcert={authority.with_name('other.pem')}": "certificate",
         f"{url}&sslmode=disable": "no encryption",
-        f"{url.replace('hush-hush', 'wrong-one')}&sslmode=require": "password",
+        f"{url.replace(HUSH, 'wrong-one')}&sslmode=require": "password",
         f"{url.replace('localhost', 'elsewhere')}&sslmode=verify-full&sslrootcert={authority}": (
             "elsewhere"
         ),
@@ -157,5 +158,5 @@ def test_a_history_is_kept_over_tls_and_a_server_that_is_another_is_refused(
         with closing(history), pytest.raises(StoreError, match=word) as told:
             history.push(PIECE)
         said = f"{told.value} {told.value.hint}"
-        assert "hush-hush" not in said
+        assert HUSH not in said
         assert "wrong-one" not in said

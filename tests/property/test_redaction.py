@@ -186,7 +186,6 @@ _ABOUT_SECRETS = {
     "tests/e2e/test_export_story.py",
     "tests/integration/test_git_workspace.py",
     "tests/integration/test_history_contract.py",
-    "tests/integration/test_history_manual.py",
     "tests/unit/history/test_address.py",
 }
 

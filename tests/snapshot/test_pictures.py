@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
@@ -12,6 +13,7 @@ from textual.pilot import Pilot
 from engine.api import Beginnings, OfferedAgent, Plan
 from engine.limits import Dimension, Enforcement, Level
 from engine.messages.results import EngineView
+from engine.messages.statistics import Axis, CountAttempts, Figures
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console
 from tests.support.world import NOW, FakePort, csvlite, log_lines, many
@@ -22,6 +24,7 @@ from tui.kit.meters import meter
 from tui.kit.palette import Palette
 from tui.kit.starting import Starter
 from tui.screens.diff.screen import DiffScreen
+from tui.screens.stats.plots import week_of
 from tui.screens.worker.screen import WorkerScreen
 from tui.theming import BUILT_IN, built_in
 from tui.words.looks import LEGEND, chip, glyph
@@ -92,6 +95,39 @@ def _startable(view: EngineView | None = None) -> PlaitApp:
     return app
 
 
+def _figures(name: str, attempts: int) -> Figures:
+    return Figures(
+        name=name,
+        runs=attempts // 2,
+        attempts=attempts,
+        success=attempts - 2,
+        first_checks=attempts - 3,
+        first_passed=attempts // 2,
+        conflicts=attempts // 5,
+        proposed=4 * attempts,
+        kept=3 * attempts,
+        left_out=2,
+        review_s=300.0 * attempts,
+        landed=attempts // 2,
+        usd=0.31 * attempts,
+        tokens=20_000 * attempts,
+    )
+
+
+def _counted(question: CountAttempts) -> tuple[Figures, ...]:
+    if question.by is not Axis.WEEK:
+        return (_figures("claude", 31), _figures("codex", 12))
+    weeks = (9, 4, 7, 12, 15)
+    return tuple(_figures(week_of(NOW - n * 604_800), count) for n, count in enumerate(weeks))
+
+
+def _counting() -> PlaitApp:
+    app = _app()
+    port: Any = app.session.bridge.port
+    port.counted = _counted
+    return app
+
+
 _PICTURES = {
     "fleet_puts_first_who_needs_you": (_app, _LARGE, ()),
     "fleet_has_a_rail_when_wide": (_app, _WIDE, ()),
@@ -106,6 +142,7 @@ _PICTURES = {
     "inbox_is_one_column_when_narrow": (_app, _SMALL, ("0",)),
     "plan_joins_steps_and_shows_time": (_app, _LARGE, ("g", "p")),
     "runs_are_listed": (_app, _SMALL, ("g", "h")),
+    "stats_are_a_table_with_plots_week_by_week": (_counting, _LARGE, ("g", "s")),
     "help_greys_keys_with_reasons": (_app, _LARGE, ("question_mark", *"land")),
     "palette_lists_every_action": (_app, _SMALL, ("colon",)),
     "before_the_first_run_the_ways_to_begin": (

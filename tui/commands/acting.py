@@ -13,7 +13,7 @@ from engine.limits import KINDS, Limits
 from engine.messages import commands as c
 from engine.messages.events import Delivery, Steered, WorkerMoved
 from engine.messages.questions import ReadRun, WaitIdle
-from engine.messages.results import RunView
+from engine.messages.results import AnswerScope, RunView
 from engine.phases import Phase
 from engine.port.client import EngineGone
 from tui.commands.base import (
@@ -67,6 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--for-run", action="store_true", help="and whoever asks the same in this run"
         )
+        parser.add_argument(
+            "--for",
+            dest="scope",
+            choices=[str(scope) for scope in AnswerScope],
+            help="keep the answer for this worker, its step or the run (`plait rules` lists it)",
+        )
+        parser.add_argument(
+            "--rule",
+            default="",
+            metavar="PATTERN",
+            help="with --for: answer all that match, as 'Bash(git *)', but what is dangerous",
+        )
     if name == "steer":
         parser.add_argument("text", metavar="TEXT")
 
@@ -108,7 +120,12 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
         case "answer":
             return [
                 c.Answer(
-                    worker=args.worker, answer=args.text, run=args.run, is_for_run=args.for_run
+                    worker=args.worker,
+                    answer=args.text,
+                    run=args.run,
+                    is_for_run=args.for_run,
+                    scope=AnswerScope(args.scope) if args.scope else None,
+                    pattern=args.rule,
                 )
             ]
         case _:

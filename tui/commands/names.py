@@ -13,6 +13,7 @@ COMMANDS = {
     "pause": "start nothing new, or freeze workers",
     "resume": "go on: after a pause, or a run that was interrupted",
     "answer": "answer what a worker asks",
+    "rules": "the answers to permissions that are kept, and how to drop one",
     "steer": "say something to a running agent",
     "choose": "choose one of a step's candidates",
     "approve": "mark a change as good",

@@ -121,7 +121,9 @@ def _doing(worker: WorkerView) -> list[str]:
 def _came_to(worker: WorkerView) -> list[str]:
     """Return what it asks, why it failed, how it ended without a change, or its change."""
     if worker.questions:
-        return [f"asks: {first_line(worker.questions[0].text)}"]
+        asked = worker.questions[0]
+        danger = f" (dangerous: {asked.danger})" if asked.danger else ""
+        return [f"asks{danger}: {first_line(asked.text)}"]
     if worker.error or worker.ending:
         return [first_line(worker.error or worker.ending)]
     if worker.change and worker.change.head:

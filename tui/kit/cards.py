@@ -76,6 +76,8 @@ def _asking(worker: WorkerView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     question = worker.questions[0]
     what = "for permission" if question.is_permission else "a question"
     reason = words(chip(ASKS), Span(f" {what}", TEXT))
+    if question.danger:
+        reason = words(*reason, Span(f", dangerous: {question.danger}", Ink(Role.FAILED)))
     if len(worker.questions) > 1:
         reason = words(*reason, f", and {len(worker.questions) - 1} more")
     evidence = _asked(question.text, cells)

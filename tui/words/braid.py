@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.api import Braid, StrandTurn, TurnKind
-from tui.words.clean import clean_name
+from tui.words.clean import clean, clean_name
+from tui.words.cutting import cut_end
 from tui.words.figures import cost, some
 
 BRANCH = 0
+_LONGEST = 60
 _SIGNS = {
     TurnKind.BEGAN: "begins",
     TurnKind.CONFLICTED: "meets a conflict",
@@ -69,6 +71,9 @@ def _words(braid: Braid, turn: StrandTurn) -> str:
         return parts[0]
     if turn.kind is TurnKind.BEGAN:
         parts.append(clean_name(" ".join(filter(None, (one.agent, one.model)))))
+        before = braid.attempts.get((turn.worker, turn.attempt - 1))
+        if before is not None and before.error:
+            parts.append(f"after: {cut_end(clean(' '.join(before.error.split())), _LONGEST)}")
     elif turn.kind is TurnKind.CONFLICTED:
         parts.append(some(one.conflicts, "file"))
     elif turn.kind is TurnKind.LANDED:
@@ -76,7 +81,9 @@ def _words(braid: Braid, turn: StrandTurn) -> str:
         parts.append(f"by {clean_name(one.reviewer)}" if one.reviewer else "by itself")
         parts.append(cost(one.usd) if one.usd else "")
     elif turn.kind is TurnKind.ENDED:
-        parts += [one.outcome, one.cause.lower(), cost(one.usd) if one.usd else ""]
+        is_users = one.cause == "USER" and one.reviewer
+        why = f"by {clean_name(one.reviewer)}" if is_users else one.cause.lower()
+        parts += [one.outcome, why, cost(one.usd) if one.usd else ""]
     return "  ".join(filter(None, parts))
 
 

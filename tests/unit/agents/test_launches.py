@@ -23,7 +23,7 @@ ASK = Permissions(mode=PermissionMode.ASK)
 
 def request_for(adapter: str, *, argv: tuple[str, ...] = (), **more: Any) -> LaunchRequest:
     options = more.pop("options", {})
-    model = more.pop("model", None)
+    model = more.pop("model", "big" if adapter == "mini" else None)
     choice = AgentChoice(name="mine", adapter=adapter, argv=argv, options=options, model=model)
     given = {"prompt": "Fix {it}.", "workspace": "/repo", "home": "/home/w", **more}
     return LaunchRequest(choice=choice, **given)

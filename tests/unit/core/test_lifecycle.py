@@ -504,8 +504,8 @@ def test_a_workspace_is_known_by_the_attempt_it_was_made_for(path: str, made: in
     assert told.worker("a").begun.made == expected
 
 
-def test_a_workspace_elsewhere_is_no_tree_of_this_machine():
+def test_a_workspace_is_told_with_the_site_where_it_lies():
     told = at_phase(Phase.PREPARING)
     told.feed(f.WorkspaceReady(worker=A, attempt=1, workspace="/w", prompt="p", made=1, site="far"))
     begun = told.worker("a").begun
-    assert (begun.workspace, begun.site, begun.tree) == ("/w", "far", None)
+    assert (begun.workspace, begun.site) == ("/w", "far")

@@ -64,6 +64,7 @@ def test_a_name_that_means_nobody_is_refused():
         c.Resume(worker="a"),
         c.Resume(),
         c.SetCap(cap=0),
+        c.RevokeAnswer(number=1),
     ],
     ids=lambda command: type(command).__name__,
 )

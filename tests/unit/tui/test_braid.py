@@ -1,5 +1,6 @@
 """A braid as rows, as text and as a picture."""
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 from engine.api import Braid, StrandTurn, TurnKind
@@ -60,6 +61,21 @@ def test_strands_leave_the_branch_cross_and_come_back():
         "●─╯    write/worker_3@1 lands  +3 -1  main  by ada  $0.25",
         "├─╮    write/worker_3@1 is taken back",
     ]
+
+
+def test_a_failure_is_told_where_it_is_tried_again_and_a_rejection_with_who_did_it():
+    told = braid((TurnKind.BEGAN, A, 1), (TurnKind.BEGAN, A, 2), (TurnKind.ENDED, A, 2))
+    first, second = told.attempts[A, 1], told.attempts[A, 2]
+    attempts = {
+        (A, 1): replace(first, error=f"no idea\n\x1b[31m{'so long ' * 20}"),
+        (A, 2): replace(second, outcome="cancelled", cause="USER"),
+    }
+    lines = [row.words for row in braid_rows(replace(told, attempts=attempts))]
+    assert lines[0] == f"{A}@1 begins  claude"
+    assert lines[1].startswith(f"{A}@2 begins  claude  after: no idea ")
+    assert lines[1].endswith("…")
+    assert "\x1b" not in lines[1]
+    assert lines[2] == f"{A}@2 ends  cancelled  by ada  $0.25"
 
 
 def test_a_terminal_without_unicode_gets_ascii():

@@ -81,6 +81,7 @@ async def test_the_fold_opens_where_it_is_clicked():
         pane = console.screen.query_one(FleetPane)
         await console.until(lambda: pane.max_scroll_y > 0)
         await wheel(console, 20)
+        await console.until(lambda: pane.scroll_y == pane.max_scroll_y)
         await console.shows("► ")
         await click(console, "► ")
         await console.shows("▌ ◦ port/module_2.py")
