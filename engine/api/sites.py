@@ -21,6 +21,7 @@ from engine.git.sample import make_repository
 from engine.host.local import LocalHost
 from engine.sandbox.probe import probe
 from engine.site.child import ChildSite
+from engine.site.gate import start_of
 from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
@@ -34,6 +35,8 @@ from engine.store.layout import make_state_home
 
 SITES = (LOCAL, CHILD)
 """The names of all sites in which workers can live."""
+RAY = "ray:"
+"""Before the address of a Ray cluster: what can be tried, but not yet lived in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +68,17 @@ async def _described(name: str, env: Mapping[str, str]) -> SiteEntry:
 async def try_site(name: str, environment: Mapping[str, str] | None = None) -> tuple[Tried, ...]:
     """Let a worker be made, work, be brought home, stopped and removed at a site.
 
-    Return each of these, up to the first that went wrong.
+    `ray:ADDRESS` is a node of a Ray cluster. Return each of these, up to the first that went wrong.
 
     Raises:
         WorkspaceError: There is no such site.
     """
-    if name not in SITES:
-        raise WorkspaceError(f"there is no site {name!r}", hint=f"There are {', '.join(SITES)}.")
+    if name not in SITES and not name.startswith(RAY):
+        known = ", ".join(SITES)
+        raise WorkspaceError(
+            f"there is no site {name!r}",
+            hint=f"There are {known}, and {RAY}ADDRESS for a cluster.",
+        )
     env = dict(environ if environment is None else environment)
     async with _opened(name, env) as (site, place):
         return await tried(site, place)
@@ -102,6 +109,8 @@ async def _opened(name: str, env: Mapping[str, str]) -> AsyncIterator[tuple[Site
                 yield near, place
                 return
             open_child = partial(ChildSite.opened, place, folder, env, tethers=lambda _: True)
+            if name.startswith(RAY):
+                open_child = partial(open_child, start=start_of(name.removeprefix(RAY), env))
             async with open_child(can_confine=near.can_confine) as child:
                 yield child, place
     finally:

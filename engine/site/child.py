@@ -7,7 +7,6 @@ were tethered to it are lost, and say so.
 
 import hashlib
 import os
-import sys
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -38,7 +37,7 @@ from engine.phases import StopCause
 from engine.plan.model import ExecutionMode, IsolationStrategy
 from engine.private import private_folder
 from engine.site.far import Far, Opening
-from engine.site.line import NAME, Line
+from engine.site.line import Line, Start
 from engine.site.local import LocalSite
 from engine.site.mirrored import ChildSpaces
 from engine.site.place import Place
@@ -54,7 +53,7 @@ from engine.store.layout import Layout
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_WORDS = (sys.executable, "-m", "engine.site.far")
+_CHILD = Start()
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
 _ENDED_WITH_CHILD = frozenset({StopCause.SHUTDOWN, StopCause.KEEPER_LOST})
 
@@ -208,7 +207,7 @@ class ChildSite:
         self, line: Line, place: Place, *, tethers: Callable[[RunId], bool], can_confine: bool
     ) -> None:
         if place.repo is None:
-            raise WorkspaceError(f"the site {NAME!r} needs a git repository")
+            raise WorkspaceError(f"the site {line.name!r} needs a git repository")
         self.line = line
         self._repo = place.repo
         self.can_confine = can_confine
@@ -228,15 +227,15 @@ class ChildSite:
         *,
         tethers: Callable[[RunId], bool],
         can_confine: bool,
-        start: Sequence[str] = _WORDS,
+        start: Start = _CHILD,
     ) -> AsyncIterator[Self]:
         """Open the site of a repository; a child is started by the first call that needs one.
 
-        It is of this machine, so what confines agents here does so there. `start` gives the words
-        that start it.
+        It is of this machine, so what confines agents here does so there. `start` says how it is
+        started.
         """
         key = hashlib.sha256(os.fsencode(place.layout.common_dir)).hexdigest()[:10]
-        folder = home / "sites" / f"{NAME}-{key}"
+        folder = home / "sites" / f"{start.name}-{key}"
         opening = Opening(
             home=folder,
             project=place.project,
@@ -255,7 +254,7 @@ class ChildSite:
     def spaces(self, terms: Terms) -> ChildSpaces:
         """Return the workspaces with git; those without are not carried."""
         if terms.runtime.isolation is IsolationStrategy.DIRECTORY:
-            raise WorkspaceError(f"plain folders cannot be carried to the site {NAME!r}")
+            raise WorkspaceError(f"plain folders cannot be carried to the site {self.line.name!r}")
         return self._git
 
     async def admit(self, terms: Terms, rows: object = None) -> None:
@@ -317,25 +316,26 @@ class ChildSite:
 
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there; one of another site is not."""
-        return address.site == NAME and await self.line.call(LocalSite.is_there, address)
+        return address.site == self.line.name and await self.line.call(LocalSite.is_there, address)
 
     async def earlier(
         self, address: SpaceAddress, numbers: Sequence[int]
     ) -> tuple[SpaceAddress, ...]:
         """Return the workspaces of other attempts of the same worker that are still there."""
-        if address.site != NAME:
+        if address.site != self.line.name:
             return ()
         found = await self.line.call(LocalSite.earlier, address, numbers)
-        return tuple(replace(one, site=NAME) for one in found)
+        return tuple(replace(one, site=self.line.name) for one in found)
 
     async def aside(self, at: Workplace) -> SpaceAddress:
         """Make an empty folder beside a workspace, for an attempt with a role of its own."""
-        return replace(await self.line.call(LocalSite.aside, at), site=NAME)
+        return replace(await self.line.call(LocalSite.aside, at), site=self.line.name)
 
     async def enter(self, at: Workplace, *, is_collected: bool) -> Entrance:
         """Refuse: nobody can come in from here."""
         del is_collected
         raise WorkspaceError(
-            f"{at.attempt.worker} lives in the site {NAME!r}, where nobody can come in from here",
+            f"{at.attempt.worker} lives in the site {self.line.name!r}, "
+            "where nobody can come in from here",
             hint="Look at its diff, or at its branch.",
         )

@@ -390,39 +390,58 @@ _ACTS: Sequence[Callable[..., Any]] = (
     *(Far.take, Far.keep, Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze),
     *(LocalHost.thaw, LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize),
     *(LocalHost.cancel, LocalHost.capacity, LocalSite.check_agents, LocalSite.report),
-    *(LocalSite.describe,),
     *(LocalSite.launch, LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end),
     *(LocalSite.forget, LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there),
     *(LocalSite.written_since, LocalSite.aside, LocalSite.drop, LocalSite.sow, LocalSite.reap),
     *(LocalSite.free_ports, LocalSite.tidy, LocalSite.trashed, LocalSite.restore),
-    *(LocalSite.purge, GitSpaces.resume),
+    *(LocalSite.purge, LocalSite.describe, GitSpaces.resume),
 )
 CALLS = {act.__qualname__: act for act in _ACTS}
 """All that can be asked over the pipe."""
 
 
+class Resident:
+    """A far half that answers any number of calls at once; each may be taken back."""
+
+    def __init__(self) -> None:
+        self._far = Far()
+        self._scopes: dict[int, anyio.CancelScope] = {}
+
+    def expect(self, number: int) -> None:
+        """Know of a call before it is answered: it may be taken back before its task has begun."""
+        self._scopes.setdefault(number, anyio.CancelScope())
+
+    async def answer(self, head: Mapping[str, Any], blob: bytes) -> Message:
+        """Answer a call; of one that is taken back, say that it has ended."""
+        number = head["n"]
+        self.expect(number)
+        said = Message({"value": None}, b"")
+        with self._scopes[number]:
+            said = await _done(self._far, Message(head, blob))
+        del self._scopes[number]
+        return Message({**said.head, "n": number}, said.blob)
+
+    def take_back(self, number: int) -> None:
+        """End a call that nobody waits for, if it has not been answered."""
+        if number in self._scopes:
+            self._scopes[number].cancel()
+
+
 async def serve(pipe: Pipe) -> None:
     """Answer calls, each in a task of its own, until nobody asks any more."""
-    far = Far()
-    scopes: dict[int, anyio.CancelScope] = {}
+    resident = Resident()
 
-    async def take(number: int, message: Message, scope: anyio.CancelScope) -> None:
-        with scope:
-            said = await _done(far, message)
-            await pipe.send({**said.head, "n": number}, said.blob)
-        del scopes[number]
-        if scope.cancelled_caught:
-            await pipe.send({"n": number, "value": None})
+    async def answer(message: Message) -> None:
+        await pipe.send(*await resident.answer(*message))
 
     async with anyio.create_task_group() as tasks:
         while (message := await pipe.receive()) is not None:
             number = message.head["n"]
             if "do" in message.head:
-                # Known at once: a call may be taken back before its task has begun.
-                scopes[number] = anyio.CancelScope()
-                tasks.start_soon(take, number, message, scopes[number])
-            elif number in scopes:
-                scopes[number].cancel()
+                resident.expect(number)
+                tasks.start_soon(answer, message)
+            else:
+                resident.take_back(number)
         # As if killed: attempts that must not go on end with this process, the others go on.
         os._exit(0)
 

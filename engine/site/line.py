@@ -34,15 +34,36 @@ class _Waiting:
     said: Message | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The way a child is started.
+
+    Attributes:
+        keeps: Names of variables of ours that it needs.
+        name: The name of its site.
+    """
+
+    words: Sequence[str] = (sys.executable, "-m", "engine.site.far")
+    keeps: Sequence[str] = ()
+    name: str = NAME
+
+
 class Line:
     """The conversation with a far half, begun anew with another child when one dies.
 
     Attributes:
+        name: The name of the site.
         births: How many children there have been; what was told to one the next does not know.
     """
 
-    def __init__(self, opening: Opening, tasks: TaskGroup, start: Sequence[str]) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        tasks: TaskGroup,
+        start: Start,
+    ) -> None:
         self.opening = opening
+        self.name = start.name
         self._tasks = tasks
         self._start = start
         self._pipe: Pipe | None = None
@@ -73,7 +94,9 @@ class Line:
                 return value
             if self._pipe is pipe:
                 self._pipe = None
-        raise WorkspaceError(f"the site {NAME!r} does not answer", hint=f"Its log is {self._log}.")
+        raise WorkspaceError(
+            f"the site {self.name!r} does not answer", hint=f"Its log is {self._log}."
+        )
 
     async def has_lived(self) -> bool:
         """Return whether there was ever a child here, of this engine or an earlier one."""
@@ -105,7 +128,7 @@ class Line:
         async with self._beginning:
             if self._pipe is None:
                 if self.is_closed:
-                    raise WorkspaceError(f"the site {NAME!r} is closed")
+                    raise WorkspaceError(f"the site {self.name!r} is closed")
                 self._pipe = await self._begin()
             return self._pipe
 
@@ -131,7 +154,7 @@ class Line:
     async def _start_child(self, end: socket.socket) -> Process:
         with await anyio.to_thread.run_sync(partial(self._log.open, "ab")) as said:
             return await anyio.open_process(
-                [*self._start, str(self.opening.home)],  # for people: it reads no argument
+                [*self._start.words, str(self.opening.home)],  # for people: it reads no argument
                 stdin=end.fileno(),
                 stdout=said,
                 stderr=said,
@@ -146,7 +169,8 @@ class Line:
 
     def _environment(self) -> dict[str, str]:
         env = self.opening.environment
-        kept = {name: env[name] for name in ("PATH", "HOME", "TMPDIR") if name in env}
+        names = ("PATH", "HOME", "TMPDIR", *self._start.keeps)
+        kept = {name: env[name] for name in names if name in env}
         return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
     async def _listen(self, pipe: Pipe, process: Process) -> None:

@@ -42,7 +42,7 @@ from engine.site.crossing import (
     write_pieces,
 )
 from engine.site.far import Far, Shelf
-from engine.site.line import NAME, Line
+from engine.site.line import Line
 from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Workplace
 from engine.site.spaces import GitSpaces
 from engine.site.sweeping import recorded
@@ -81,7 +81,7 @@ class ChildSpaces:
         for worker, number in filling.givers:
             await self._bring_artifacts(AttemptId(at.attempt.run, worker, number))
         made = await self._line.call(Far.prepare, at, filling)
-        return replace(made, address=replace(made.address, site=NAME))
+        return replace(made, address=replace(made.address, site=self._line.name))
 
     async def _bring_includes(self, at: Workplace) -> None:
         draft = self._layout.attempt(at.attempt) / "includes"
@@ -123,7 +123,7 @@ class ChildSpaces:
     async def resume(self, at: Workplace) -> FilledSpace:
         """Make a workspace that is there ready for another attempt."""
         made = await self._line.call(GitSpaces.resume, at)
-        return replace(made, address=replace(made.address, site=NAME))
+        return replace(made, address=replace(made.address, site=self._line.name))
 
     async def look(self, at: Workplace, wanted: Collecting, objects: Path) -> Snapshot | None:
         """Take the tree as it is now, and bring what is new of it into a folder."""
@@ -237,7 +237,10 @@ class ChildSpaces:
             home = str(self._line.opening.home)
             if not is_dry:
                 await self._line.leave()
-        return (*items, CleanItem(worker=NAME, path=home, was_removed=not is_dry, is_for_good=True))
+        return (
+            *items,
+            CleanItem(worker=self._line.name, path=home, was_removed=not is_dry, is_for_good=True),
+        )
 
 
 def _done(item: CleanItem, found: Collection[CleanItem]) -> CleanItem:

@@ -113,6 +113,11 @@ class FakeHost:
         return ""
 
     async def _live(self, child: _Child, process: Process) -> None:
+        # Whoever cancels all tasks at once still has to be told how it ended.
+        with anyio.CancelScope(shield=True):
+            await self._watch(child, process)
+
+    async def _watch(self, child: _Child, process: Process) -> None:
         async with anyio.create_task_group() as reading:
             for number, stream in (
                 (recording.OUT, process.stdout),

@@ -80,3 +80,19 @@ async def test_an_interrupt_reaches_the_leader(host: Host, tmp_path: Path) -> No
     await host.interrupt(spec.attempt)
     frames, end = await read_all(host, spec.attempt)
     assert (b"told" in output(frames), end.exit_code) == (True, 0)
+
+
+async def test_all_that_lives_is_ended_where_everything_is_cancelled_at_once(
+    tmp_path: Path,
+) -> None:
+    spec = replace(attempt(tmp_path, "sh", "-c", "echo ready; yes"), grace_s=0.05)
+    with anyio.fail_after(30), anyio.CancelScope() as all_of_it:
+        async with anyio.create_task_group() as tasks, FakeHost(tmp_path, tasks) as fake:
+            await fake.start(spec)
+            await wait_output(fake, spec.attempt, b"ready")
+            all_of_it.cancel()
+            await anyio.sleep_forever()
+    async with LocalHost(tmp_path) as real:
+        assert await real.attempts([spec.directory]) == (spec.attempt,)
+        _, end = await read_all(real, spec.attempt)
+    assert end.cause is StopCause.SHUTDOWN

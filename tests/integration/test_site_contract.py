@@ -29,7 +29,11 @@ from engine.site.wire import ask
 from tests.support.sites import RUN, WANTED, WORKER, MortalLine, Scene, scene
 
 pytestmark = pytest.mark.anyio
-SITES = ["local", "fake", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
+SITES = [
+    *("local", "fake", "child", "lossy"),
+    pytest.param("blind", marks=pytest.mark.needs("root")),
+    pytest.param("ray", marks=pytest.mark.needs("ray")),
+]
 CHILDREN = ["child", "lossy"]
 LIVES, KILLS = 12, 2
 SEEDS = 9 if os.environ.get("PLAIT_THOROUGH") else 1

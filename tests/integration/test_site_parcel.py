@@ -16,7 +16,11 @@ from engine.site.crossing import CrossingEntry, Stretch, begin, settle, write_pi
 from tests.support.sites import RUN, WANTED, WORKER, Scene, scene
 
 pytestmark = pytest.mark.anyio
-SITES = ["local", "fake", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
+SITES = [
+    *("local", "fake", "child", "lossy"),
+    pytest.param("blind", marks=pytest.mark.needs("root")),
+    pytest.param("ray", marks=pytest.mark.needs("ray")),
+]
 OTHER = WorkerId("b", 1)
 GIT = "git -c user.name=B -c user.email=b@example.org"
 LFS = {

@@ -23,8 +23,9 @@ from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.system import IS_PORTABLE
 
-NOT_TO_BE_HAD = frozenset({"overlay", "systemd"})
-"""What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd."""
+NOT_TO_BE_HAD = frozenset({"overlay", "ray", "systemd"})
+"""What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd.
+Ray is 200 MB."""
 
 WITH_OWN_MOUNTS = ("unshare", "--mount", *(() if os.getuid() == 0 else ("--map-root-user",)))
 """Before a command that may mount what it likes; root needs no user namespace for it."""
@@ -183,6 +184,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "postgresql": _postgres,
     "openssl": _program("openssl"),
     "grammars": _module("tree_sitter_python", "syntax"),
+    "ray": _module("ray", "ray"),
     "Linux": _linux,
     "root": _root,
     "small disk": _small_disk,

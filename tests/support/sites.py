@@ -23,7 +23,8 @@ from engine.plan.model import Holes, IsolationStrategy, Runtime, WorkspaceRules
 from engine.sandbox.probe import probe
 from engine.site.child import ChildSite
 from engine.site.far import Opening
-from engine.site.line import Line
+from engine.site.gate import start_of
+from engine.site.line import Line, Start
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
 from engine.site.seam import (
@@ -41,6 +42,7 @@ from engine.site.shelter import Shelter
 from engine.site.spaces import spaces_at
 from engine.site.wire import Message, Pipe
 from engine.testing.fake_site import FakeSite
+from tests.support.ray_node import shared_node
 from tests.support.repositories import RepositoryBuilder
 
 RUN = RunId(secrets.token_hex(3))
@@ -153,13 +155,14 @@ class Scene:
 
     async def to_end(self, attempt: AttemptId) -> tuple[bytes, AttemptExit]:
         """What an attempt wrote, and how it ended."""
-        out, offset = b"", 0
+        parts: list[bytes] = []  # joined once: hundreds of megabytes come in thousands of parts
+        offset = 0
         while True:
             chunk = await self.site.host.read(attempt, offset)
-            out += b"".join(f.data for f in chunk.frames if f.stream is Stream.OUT)
+            parts += (f.data for f in chunk.frames if f.stream is Stream.OUT)
             offset = chunk.next_offset
             if chunk.end is not None:
-                return out, chunk.end
+                return b"".join(parts), chunk.end
 
     async def wait_output(self, attempt: AttemptId, text: bytes) -> None:
         """Return when an attempt has written this."""
@@ -223,7 +226,7 @@ class Scene:
 async def scene(
     kind: str, tmp_path: Path, *, depth: int | None = None, rung: str = ""
 ) -> AsyncIterator[Scene]:
-    """A scene with a site: `local`, `child`, `fake`, or a child of some kind.
+    """A scene with a site: `local`, `child`, `fake`, `ray`, or a child of some kind.
 
     A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
     the agents of a `loose` one outlive it. With a `depth`, the repository is a shallow clone of one
@@ -272,10 +275,14 @@ async def _local(place: Place, env: Mapping[str, str], tmp_path: Path) -> AsyncI
 
 @asynccontextmanager
 async def _child(kind: str, place: Place, env: Mapping[str, str]) -> AsyncIterator[Site]:
-    words = [sys.executable, "-m", "engine.site.far"]
+    start = Start()
     if kind == "blind":
         inner = HOSTILE_WORDS.format(hidden=place.project, python=sys.executable)
-        words = ["unshare", "-m", "sh", "-c", inner]
+        start = Start(words=["unshare", "-m", "sh", "-c", inner])
+    if kind == "ray":
+        node = await anyio.to_thread.run_sync(shared_node)
+        env = {**env, **node.environment}
+        start = start_of(node.address, env)
     opening = Opening(
         home=Path(env["PLAIT_STATE_HOME"], "far"),
         project=place.project,
@@ -284,7 +291,7 @@ async def _child(kind: str, place: Place, env: Mapping[str, str]) -> AsyncIterat
     )
     async with anyio.create_task_group() as tasks:
         make = {"lossy": LossyLine, "mortal": MortalLine}.get(kind, Line)
-        line = make(opening, tasks, words)
+        line = make(opening, tasks, start)
         site = ChildSite(line, place, tethers=lambda _: kind != "loose", can_confine=True)
         try:
             yield site
