@@ -45,9 +45,14 @@ _MAY_BLOCK = (
 
 
 def pytest_configure() -> None:
-    for number in (signal.SIGHUP, signal.SIGQUIT):  # ignored by all under `nohup` and `&`
+    # Ignored by all under `nohup` and `&`; a shell that begins so cannot trap them.
+    for number, usual in (
+        (signal.SIGHUP, signal.SIG_DFL),
+        (signal.SIGQUIT, signal.SIG_DFL),
+        (signal.SIGINT, signal.default_int_handler),
+    ):
         if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, usual)
     if not _PLAIN.fullmatch(tempfile.gettempdir()):
         _work_in_a_plain_folder()
     if IS_PORTABLE:
