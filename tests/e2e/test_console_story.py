@@ -141,7 +141,8 @@ def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
     with console_story(day, "run", "plait.yaml", "--yes", size=(80, 24)) as console:
         console.shows("4 need you", "I sleep now").do("everywhere.search")
         console.enters("phase:failed").shows("4 of 6", "learn/worker_4")
-        console.do("fleet.select", "everywhere.last").shows("✚ 4 marked").do("fleet.retry_with")
+        console.do("everywhere.first", "fleet.select", "everywhere.last").shows("✚ 4 marked")
+        console.do("fleet.retry_with")
         console.shows("retry 4 workers").enters("read the manual")
         console.do("everywhere.leave").shows("learn/worker_4", "REVIEW")
         console.do("everywhere.quit_now")

@@ -121,4 +121,4 @@ async def test_a_stop_is_heard_inside(
     await host.cancel(confined.spec.attempt, StopCause.USER)
     said, end = await confined.run(host)
     assert b"cleaned" in said
-    assert (end.cause, end.exit_code) == (StopCause.USER, 4)
+    assert (end.cause, end.exit_code) == (StopCause.USER, 4), end
