@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import Input, TextArea
 
 from tui.ink import BOLD, KEY, Row, Span, row_width, words
+from tui.kit.ahead import KeysFree, TypeAhead
 from tui.kit.inked import Inked
 from tui.kit.outside import edit_text
 from tui.words.clean import clean_block
@@ -111,20 +112,35 @@ class TextBox(TextArea):
 
 
 class SearchLine(Input):
-    """The line that a search or a filter is typed into: every letter is heard at once."""
+    """The line that a search or a filter is typed into: every letter is heard at once.
+
+    Keys behind the one that ends it wait until the screen has closed it: they are for the screen.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "close", "close")]
 
-    def __init__(self, placeholder: str) -> None:
+    def __init__(self, placeholder: str, ahead: TypeAhead) -> None:
         super().__init__(placeholder=placeholder, compact=True)
         self.cursor_blink = False
+        self._ahead = ahead
 
     class Closed(Message):
         """The search was given up."""
 
+    async def action_submit(self) -> None:
+        """End the typing."""
+        self._ahead.hold()
+        await super().action_submit()
+
     def action_close(self) -> None:
         """Give the search up."""
+        self._ahead.hold()
         self.post_message(self.Closed())
+
+    def let_keys_go(self) -> None:
+        """Let the keys go on that were typed behind the end of the typing."""
+        self._ahead.release()
+        self.app.post_message(KeysFree())
 
 
 class WritingBox(Vertical):

@@ -48,6 +48,12 @@ def test_a_filter_is_terms_that_all_hold(text: str, found: int):
     assert sum(filters(text, worker, step) for worker, step in pairs) == found
 
 
+async def test_keys_typed_behind_the_end_of_a_filter_are_for_the_screen():
+    async with opened(many(20)) as console:
+        await console.keys("/", *"phase:run", "enter", "g", "g", "v", "G")
+        await console.shows("/phase:run   6 of 20", "✚ 6 marked")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
 async def test_fleet_shows_what_is_filtered_for_while_it_is_typed(size: tuple[int, int]):
     async with opened(many(20), size=size) as console:

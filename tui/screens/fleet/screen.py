@@ -57,7 +57,7 @@ class FleetScreen(Board):
                 yield Inked(id="head")
                 yield Rows(id="table")
                 yield WorkerTile(id="close-up")
-                yield SearchLine(f"filter: {HINT}")
+                yield SearchLine(f"filter: {HINT}", self.session.ahead)
             yield Inked(id="rail")
 
     def draw_panes(self, scene: Scene) -> None:
@@ -362,8 +362,10 @@ class FleetScreen(Board):
         self.set_focus(line)  # at once: the next key is for it
 
     def _end_search(self) -> None:
-        self.query_one(SearchLine).display = False
+        line = self.query_one(SearchLine)
+        line.display = False
         self.set_focus(None)
+        line.let_keys_go()
 
     def on_input_changed(self, changed: Input.Changed) -> None:
         """Show what is left as the filter grows; the cursor goes to the first of it."""

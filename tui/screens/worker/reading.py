@@ -106,8 +106,10 @@ class Reading(Controller):
             self.log.follow()
 
     def _end_search(self) -> None:
-        self.screen.query_one(SearchLine).display = False
+        line = self.screen.query_one(SearchLine)
+        line.display = False
         self.screen.set_focus(None)
+        line.let_keys_go()
 
     # Seeing.
 

@@ -46,7 +46,7 @@ class WorkerScreen(Board):
                 with ContentSwitcher(initial=self.reading.tab, id="tab"):
                     with Vertical(id=LOG):
                         yield LogView(self.reading.log)
-                        yield SearchLine("n and N go through the hits")
+                        yield SearchLine("n and N go through the hits", self.session.ahead)
                     for tab in TABS:
                         yield Rows(id=tab.name)
             yield Rows(id="side")
