@@ -114,8 +114,14 @@ async def test_a_proxy_of_ours_does_not_keep_an_attempt_from_ending(
 async def test_a_stop_is_heard_inside(
     host: LocalHost, machine: MachineSupport, scene: Scene
 ) -> None:
-    agent = "trap 'echo cleaned; exit 4' TERM; echo on; while :; do sleep 0.02; done"
-    confined = await made(machine, scene, "sh", "-c", agent)
+    # No shell: one that is about to start a command may lose the exit code of its trap.
+    agent = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('cleaned', flush=True), sys.exit(4)))\n"
+        "print('on', flush=True)\n"
+        "while True: time.sleep(0.02)"
+    )
+    confined = await made(machine, scene, "python3", "-I", "-S", "-c", agent)
     await host.start(confined.spec)
     await wait_output(host, confined.spec.attempt, b"on")
     await host.cancel(confined.spec.attempt, StopCause.USER)
