@@ -79,9 +79,11 @@ class Tree:
         self.thaw_all()
         members = self.members()
         members += [pid for pid in self.members() if pid not in members]
+        # Looked at before they hear it: a quick one is gone afterwards, and its exit not yet told.
+        is_anybody = any(_strangers(members))
         signal_all(members, signal.SIGTERM)
         signal_all(members, signal.SIGCONT)  # a stopped process would not act on it
-        return any(_strangers(members))
+        return is_anybody
 
     def sweep(self, wake_fd: int) -> list[int]:
         """End everybody; returns those who could not be ended."""
