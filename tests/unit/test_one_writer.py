@@ -22,6 +22,7 @@ AGENT_SIDE = "runs inside the agent's sandbox, as the agent"
 ALLOWED = {
     "engine/agents/script_player.py": AGENT_SIDE,
     "engine/api/exporting.py": SCRATCH,
+    "engine/api/sites.py": SCRATCH,
     "engine/git/arrivals.py": GIT_DIR,
     "engine/git/checkout.py": "the user's own checkout, where git itself writes",
     "engine/git/embedded.py": ENGINE_STATE,
@@ -31,6 +32,7 @@ ALLOWED = {
     "engine/git/objects.py": SCRATCH,
     "engine/git/private.py": "a private clone before its agent begins",
     "engine/git/radar.py": GIT_DIR,
+    "engine/git/seen_before.py": ENGINE_STATE,
     "engine/git/plumbing/records.py": GIT_DIR,
     "engine/git/recovery.py": GIT_DIR,
     "engine/git/plumbing/shell.py": ENGINE_STATE,

@@ -337,6 +337,7 @@ class Composer(Dialog):
         """Start what is wanted; warnings that were not on screen yet are read first."""
         if not self._is_starting:
             self._is_starting = True
+            self.workers.cancel_group(self, "preview")  # a refusal is not to be drawn over
             begin: WorkType[None] = partial(self._start, self.wanted())
             self._ahead.hold()
             self.run_worker(begin, group="start")
