@@ -65,7 +65,7 @@ class Tally:
         self._changed: set[_Key] = set()
         self._waits_since: dict[_Key, float] = {}
         self._remaining: dict[_Key, int | None] = {}
-        """How many hunks would land now."""
+        """Count the hunks that would land now."""
         self._planned: dict[str, _Planned] = {}
         self._facts: dict[str, _Take] = {
             "StepAdded": self._step_added,

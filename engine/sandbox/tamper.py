@@ -25,7 +25,7 @@ _BRANCHES = re.compile(
 branches and executes nothing."""
 
 MOST_LOOKED_AT = 100_000
-"""How many entries of folders are looked at for changes."""
+"""The most entries of folders that are looked at for changes."""
 
 
 class PathChange(StrEnum):

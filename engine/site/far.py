@@ -55,7 +55,7 @@ from engine.site.wire import Message, Pipe, answer, asked, refused
 from engine.store.layout import Layout
 
 _MOST_READ = 4 << 20
-"""How much of a recording crosses at once: each call costs milliseconds."""
+"""The most bytes of a recording in one call: each call costs milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ _GIT = b".git"
 _LONGEST_TICK_S = 2.0
 
 _Stat = str
-"""What changes when an entry does, its mode first; its ctime cannot be set back.
+"""The mode of an entry and what changes when it does; its ctime cannot be set back.
 
 A text, since there are many thousands: the garbage collector does not look at texts.
 """

@@ -26,14 +26,14 @@ from engine.site.place import Place
 from engine.site.seam import Collecting, Filling, Site, SpaceAddress, Terms, Workplace
 
 PATIENCE_S = 60.0
-"""How long a site may take for anything that is asked of it."""
+"""The longest time that a site may take for one request."""
 _RUN, _WORKER = RunId("trial"), WorkerId("try", 1)
 _LIMITS = Limits(time_seconds=PATIENCE_S)
 _WANTED = Collecting(author=Signature("plait", "plait@localhost", 0), message="trial\n")
 
 
 FILE, TEXT = "trial", "here\n"
-"""What the one commit of the repository holds."""
+"""The content of the one commit of the repository."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ _NO_LABELS = {
     Phase.CONFLICTED: "give up",
 }
 _ON_MARKED = frozenset({"yes", "land", "steer", "comment", "retry", "retry_with", "pause", "no"})
-"""What is done to all marked workers; those to which it cannot be done are named."""
+"""Act on all marked workers, and name those that are left out."""
 GIVEN_UP = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 _GOES_OUT = frozenset({"terminal", "edit", "edit_all"})
 _NO_TREE = frozenset({Phase.WAITING, Phase.QUEUED, Phase.SKIPPED})

@@ -128,7 +128,7 @@ def look_at(scene: Scene, size: tuple[int, int], detail: int) -> tuple[Form, int
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """How the user wants to see Fleet: larger or smaller, in plan order, standing still, in part.
+    """Hold the wishes for Fleet: larger or smaller, in plan order, standing still, in part.
 
     `shown` names the workers that are to be seen; None stands for all.
     """
