@@ -27,6 +27,8 @@ HINT = "You may spawn up to 3 concurrent sub-agents or workers for this step."
 Serve = Callable[[list[Turn]], ModelServer]
 _OF_THEIR_OWN = {"claude-acp", "codex-acp"}
 """Agents over ACP that are programs beside the one that they drive; the others are that one."""
+_NAMED_IN_TESTS = ("aider", "mini", "codex")
+"""Agents that a test without a parameter says in its name; any other such test drives claude."""
 
 
 def agent_of(item: pytest.Item) -> str:
@@ -35,7 +37,8 @@ def agent_of(item: pytest.Item) -> str:
     agent = given.params.get("agent", "") if given else ""
     if agent:
         return agent if agent in _OF_THEIR_OWN else agent.removesuffix("-acp")
-    return "codex" if "codex" in item.name else "claude"
+    words = item.name.partition("[")[0].split("_")
+    return next((name for name in _NAMED_IN_TESTS if name in words), "claude")
 
 
 def want(program: str) -> None:

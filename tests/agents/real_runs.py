@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,14 @@ class RealRun:
         """What differs between the base and the worker's branch."""
         branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
         return self.shell.git("diff", "--name-only", "main", branch.split()[-1]).split()
+
+    def wait_status(self, is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Read the first worker until it is as wanted."""
+        for _ in range(600):
+            if is_it(worker := self.status()):
+                return worker
+            threading.Event().wait(0.1)
+        raise AssertionError(f"not so after a minute: {worker}")
 
     def wait_work(self, name: str) -> Path:
         """A file of the first worker's, as soon as it is there."""
