@@ -35,6 +35,7 @@ from engine.git.inside import (
 )
 from engine.git.nested import point_to
 from engine.git.objects import (
+    TreeEntry,
     Wording,
     commit_bytes,
     parse_entry,
@@ -44,6 +45,7 @@ from engine.git.objects import (
     tree_of,
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
+from engine.git.salvage import salvage
 from engine.git.seen_before import keep_index, note_sight, sight_of
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all
@@ -194,26 +196,37 @@ async def _flattened(
 async def _without(
     git: InsideGit, workspace: Workspace, change: CollectedChange, refused: str
 ) -> CollectedChange | None:
-    """Leave the files out whose objects a refusal names; the base's own versions stay."""
+    """Leave the files out that a refusal is about; the base's own versions stay.
+
+    Those are the files whose objects it names. Where it names a folder, they are the paths that
+    git accepts from nobody: an agent's own git may commit them all the same. A tree that is not
+    written as git writes one is written again.
+    """
     named = set(re.findall(r"\b[0-9a-f]{40,64}\b", refused))
+    paths = [one.path for one in await _listed(git, change.tree) if _is_refused(one, named)]
     await git("read-tree", "--reset", change.tree)
-    listing = await git("ls-files", "-s", "-z")
-    rows = (record.split(b"\t", 1) for record in listing.split(b"\0") if record)
-    paths = [path for head, path in rows if head.split(b" ")[1].decode() in named]
-    if not paths:
-        return None
     gone = b"".join(b"0 %040d\t%s\0" % (0, path) for path in paths)
     await git("update-index", "-z", "--index-info", stdin=gone)
-    words = [os.fsdecode(path) for path in paths]
-    before = await git("ls-tree", "-z", workspace.base, "--", *words)
-    rows = (record.split(b"\t", 1) for record in before.split(b"\0") if record)
-    kept = [(head, path) for head, path in rows if head.split(b" ")[2].decode() not in named]
+    before = await _listed(git, workspace.base, *(os.fsdecode(path) for path in paths))
+    kept = [one for one in before if not _is_refused(one, named)]
+    stdin = b"".join(f"{one.mode} {one.oid}\t".encode() + one.path + b"\0" for one in kept)
     if kept:
-        stdin = b"".join(head + b"\t" + path + b"\0" for head, path in kept)
         await git("update-index", "-z", "--index-info", stdin=stdin)
     tree = (await git("write-tree")).decode().strip()
+    if tree == change.tree:
+        return None
     aside = tuple(SetAside(path, 0, f"git refuses it: {_first(refused)}") for path in paths)
     return replace(change, tree=tree, set_aside=(*change.set_aside, *aside))
+
+
+async def _listed(git: InsideGit, tree: str, *paths: str) -> list[TreeEntry]:
+    """List the files of a tree, all or those at some paths."""
+    listing = await git("ls-tree", "-r", "-z", tree, "--", *paths)
+    return [parse_entry(record) for record in listing.split(b"\0") if record]
+
+
+def _is_refused(entry: TreeEntry, named: Container[str]) -> bool:
+    return entry.oid in named or is_unsafe(entry.path, entry.mode)
 
 
 def _first(refused: str) -> str:
@@ -430,9 +443,12 @@ async def _import(
             return None
     refused = await fetch_from(repo, git, f"+{ARRIVING}/*:{pinned}/*")
     if refused is not None:
-        refused = await fetch_from(repo, git, f"+{ARRIVING}/head:{pinned}/head")
+        refused = await _fetched(repo, git, pinned, "head")
         for name in sorted(arrivals.keys() - {"head"})[:_MOST_SINGLE]:
-            await fetch_from(repo, git, f"+{ARRIVING}/{name}:{pinned}/{name}")
+            await _fetched(repo, git, pinned, name)
+        had = await refs_below(repo, pinned)
+        missing = sorted(set(arrivals.values()) - set(had.values()))
+        await salvage(git, missing, workspace.base, partial(_fetched, repo, git, pinned))
     if refused is None and await resolve(repo, workspace.refs.head) != arrivals["head"]:
         return "the head did not arrive"
     return refused
@@ -452,6 +468,10 @@ async def _arrived(
     lost = [name for name in sorted(arrivals) if f"{names.pinned}/{name}" not in found]
     notes = tuple(f"The agent's {name} was not accepted." for name in lost if name != "head")
     return replace(change, refs=refs, notes=(*change.notes, *notes[:_MOST_SINGLE])), tip
+
+
+async def _fetched(repo: Repo, git: InsideGit, pinned: str, name: str) -> str | None:
+    return await fetch_from(repo, git, f"+{ARRIVING}/{name}:{pinned}/{name}")
 
 
 async def fetch_from(

@@ -5,6 +5,7 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import anyio
 import pytest
@@ -210,6 +211,79 @@ async def test_one_bad_path_loses_no_other(
     assert named in aside(change), aside(change)
     verdict = await examine(lab.repo, space, CollectRequest(author=lab.me))
     assert not verdict.is_safe
+    lab.built.fsck()
+
+
+CRAFTED = {
+    "a name that is .git on macOS": r"100644 blob $o\t\342\200\214.git\0",
+    "a name that is .git on Windows": r"100644 blob $o\tgit~1\0",
+    "a .git in other letters": r"100644 blob $o\t.GIT\0",
+    "a folder of that name": r"040000 tree $(git rev-parse HEAD:src)\t.git\0",
+    "a link for the rules": r"120000 blob $o\t.gitmodules\0",
+}
+
+
+@pytest.mark.parametrize("row", CRAFTED.values(), ids=CRAFTED.keys())
+@pytest.mark.parametrize("more", ["", "rm -rf -- *"], ids=["", "and an empty tree"])
+async def test_a_commit_that_git_accepts_from_nobody_loses_no_other_path(
+    tmp_path: Path, row: str, more: str
+):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    crafted = f'o=$(git hash-object -w work.txt); (git ls-tree -z HEAD; printf "{row}")'
+    lab.agent(space, f"{WORK}; git add -A; git commit -qm work")
+    lab.agent(
+        space, f"git update-ref HEAD $(git commit-tree $({crafted} | git mktree -z) -p HEAD -m odd)"
+    )
+    lab.agent(space, more)
+    change = await lab.collect(space)
+    kept = [change.head, *(oid for _, oid in change.refs)]
+    assert "work\n" in [lab.files(oid).get("work.txt") for oid in (kept if more else kept[:1])]
+    said = ("Its history was not accepted", "The agent's HEAD could not be used")
+    assert any(note.startswith(said) for note in change.notes)
+    lab.built.fsck()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("branch", ["HEAD", "refs/heads/side"])
+async def test_commits_below_one_that_git_refuses_are_kept(tmp_path: Path, seed: int, branch: str):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    chance = Random(seed)
+    bad = {number: chance.random() < 0.2 for number in range(15)} | {7: True}
+    made, sound = [space.base], {space.base}
+    lab.agent(space, f"{WORK}; git add -A")
+    row = r"100644 blob $(git rev-parse :work.txt)\t\342\200\214.git\0"
+    for number, is_bad in bad.items():
+        parents = chance.sample(made[-3:], min(len(made), chance.choice([1, 1, 2])))
+        words = " ".join(f"-p {parent}" for parent in parents)
+        tree = f'$(printf "{row}" | git mktree -z)' if is_bad else "$(git write-tree)"
+        lab.agent(space, f"git commit-tree {tree} {words} -m {number} > made.txt")
+        oid = (tmp_path / space.path / "made.txt").read_text().strip()
+        made.append(oid)
+        if not is_bad and sound.issuperset(parents):
+            sound.add(oid)
+    last = "git commit-tree $(git write-tree) -m last " + " ".join(f"-p {oid}" for oid in made)
+    lab.agent(space, f"rm made.txt; git update-ref {branch} $({last})")
+
+    change = await lab.collect(space)
+
+    tips = [change.head, *(oid for _, oid in change.refs)]
+    kept = set(lab.built.git("rev-list", *tips).split())
+    assert sound <= kept
+    assert not kept & (set(made) - sound)
+    lab.built.fsck()
+
+
+async def test_a_tree_with_a_name_twice_loses_no_file(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    twice = "git cat-file tree HEAD^{tree}; git cat-file tree HEAD^{tree}"
+    made = f"$( ({twice}) | git hash-object -t tree -w --literally --stdin)"
+    lab.agent(space, f"{WORK}; git add -A; git commit -qm work")
+    lab.agent(space, f"git update-ref HEAD $(git commit-tree {made} -p HEAD -m odd); rm -rf -- *")
+    change = await lab.collect(space)
+    assert lab.files(change.head)["work.txt"] == "work\n"
     lab.built.fsck()
 
 
