@@ -28,6 +28,7 @@ from engine.git.inside import (
     AgentRefs,
     InsideGit,
     Source,
+    TreeOf,
     Wrap,
     outside,
     read_refs,
@@ -40,7 +41,6 @@ from engine.git.objects import (
     commit_bytes,
     parse_entry,
     refs_below,
-    resolve,
     set_refs,
     tree_of,
 )
@@ -145,25 +145,26 @@ async def collect(
     await to_thread.run_sync(clear_objects, source.agent_git)
     sight = await to_thread.run_sync(sight_of, source.agent_git)
     async with InsideGit.opened(repo, source, request.wrap) as git:
-        change, arrivals = await _gather(git, workspace, request)
+        change, arrivals = await _gather(git, workspace, request, sight.refs)
         await to_thread.run_sync(keep_index, git, workspace)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
         )
         change = replace(change, embedded=embedded)
-        refused = await _import(repo, git, workspace, arrivals)
+        refused, found = await _import(repo, git, workspace, arrivals)
         if refused is not None:
             flat = await _flattened(repo, git, workspace, (change, request, refused))
             if flat is None:
                 return CollectRefused(
                     reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
                 )
-            change = flat
+            change, found = flat
     large = (source.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
-    change, tip = await _arrived(repo, workspace, change, arrivals)
+    tip = found.pop(workspace.refs.branch_ref, None)
+    change = _arrived(workspace, change, arrivals, found)
     if refused is None and not (change.set_aside or change.embedded):
-        await note_sight(repo, workspace, sight=sight, tree=change.tree)
+        await to_thread.run_sync(note_sight, workspace, sight, change.tree, found)
     note = await settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 
@@ -173,7 +174,7 @@ async def _flattened(
     git: InsideGit,
     workspace: Workspace,
     what: tuple[CollectedChange, CollectRequest, str],
-) -> CollectedChange | None:
+) -> tuple[CollectedChange, dict[str, str]] | None:
     """Import the files as one commit, because the history was not accepted.
 
     Files that are the reason for a refusal are left out, and named. None where nothing helps.
@@ -183,9 +184,10 @@ async def _flattened(
     for _ in range(_MOST_REFUSALS):
         head = await commit_inside(git, change.tree, workspace.base, request)
         arrivals, _ = await name_arrivals(git, head, {}, author=request.author)
-        again = await _import(repo, git, workspace, arrivals)
+        again, found = await _import(repo, git, workspace, arrivals)
         if again is None:
-            return replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
+            notes = (*change.notes, note)
+            return replace(change, head=head, has_left_over=True, notes=notes), found
         less = await _without(git, workspace, change, again)
         if less is None:
             return None
@@ -249,15 +251,13 @@ def _is_empty(worktree: str) -> bool:
 
 
 async def _gather(
-    git: InsideGit, workspace: Workspace, request: CollectRequest
+    git: InsideGit, workspace: Workspace, request: CollectRequest, seen: AgentRefs
 ) -> tuple[CollectedChange, dict[str, str]]:
     """Commit what was left over; the change, and what is to be imported for it, by name."""
-    seen = await to_thread.run_sync(read_refs, Path(git.source.agent_git))
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
-    kinds = await git.kinds([*({seen.head} if seen.head else ()), *own.values()])
+    usable, kinds = await git.head_and_kinds(seen.head, list(own.values()))
     notes = [f"The agent had not ended its {what}." for what in _under_way(own)]
-    usable = seen.head if kinds.get(seen.head or "") == "commit" else None
     stock = await _stock(git, workspace, request, usable)
     start, staged = stock.start, stock.staged
     head = start
@@ -317,7 +317,7 @@ class _Stock(NamedTuple):
 
 
 async def _stock(
-    git: InsideGit, workspace: Workspace, request: CollectRequest, head: str | None
+    git: InsideGit, workspace: Workspace, request: CollectRequest, head: TreeOf | None
 ) -> _Stock:
     """Stage the tree on the agent's own commit, and name what no commit can hold.
 
@@ -350,17 +350,20 @@ def _open_up(worktree: str) -> bool:
     return bool(open_up(worktree))
 
 
-async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str | None) -> _Stock:
+async def _stage(git: InsideGit, base: str, request: CollectRequest, head: TreeOf | None) -> _Stock:
     """Stage on the agent's commit, or on the base where that cannot be used."""
     notes: tuple[str, ...] = ()
-    start = head
     try:
-        had = await _loaded(git, head) if head else None
+        if head is not None:
+            await git("read-tree", "--reset", head.tree)
     except GitFailed:  # objects are missing, or its tree reaches into a git directory
-        had = None
-    if start is None or had is None:
-        start, had = base, await _loaded(git, base)
+        head = None
+    if head is None:
+        had = (await git("rev-parse", f"{base}^{{tree}}")).decode().strip()
+        head = TreeOf(base, had)
+        await git("read-tree", "--reset", had)
         notes = ("The agent's HEAD could not be used, so its files were put on the base.",)
+    start, had = head
     if await to_thread.run_sync(_is_empty, git.source.worktree):
         note = "The working tree was empty, so only what was committed is here."
         return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
@@ -375,12 +378,6 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str |
     if forced or staged.has_gone:
         ignored = await _ignored(git)
     return _Stock(start, had, replace(staged, ignored=ignored, notes=(*notes, *staged.notes)))
-
-
-async def _loaded(git: InsideGit, commit: str) -> str:
-    """Lay a commit into our index; return its tree."""
-    await git("read-tree", "--reset", commit)
-    return (await git("rev-parse", f"{commit}^{{tree}}")).decode().strip()
 
 
 def _lies_in(path: bytes, folders: Container[bytes]) -> bool:
@@ -432,42 +429,47 @@ async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[st
 
 async def _import(
     repo: Repo, git: InsideGit, workspace: Workspace, arrivals: Mapping[str, str]
-) -> str | None:
-    """Bring everything here; where a side ref is refused, at least the head. Why not even that."""
-    pinned = workspace.refs.pinned
-    had = await refs_below(repo, pinned)
+) -> tuple[str | None, dict[str, str]]:
+    """Bring everything here; where a side ref is refused, at least the head.
+
+    Returns why not even that, and the workspace's refs and branch as they stand then.
+    """
+    pinned, branch = workspace.refs.pinned, workspace.refs.branch_ref
+    had = await refs_below(repo, pinned, branch)
     if set(arrivals.values()) <= set(had.values()):  # no object is new, as when looking once more
-        moved = {f"{pinned}/{name}": oid for name, oid in arrivals.items()}.items() - had.items()
+        due = {f"{pinned}/{name}": oid for name, oid in arrivals.items()}
         with suppress(GitFailed):  # one stands where the folder of another would be
-            await set_refs(repo, sorted(moved), say="plait: collect")
-            return None
+            await set_refs(repo, sorted(due.items() - had.items()), say="plait: collect")
+            return None, had | due
     refused = await fetch_from(repo, git, f"+{ARRIVING}/*:{pinned}/*")
     if refused is not None:
         refused = await _fetched(repo, git, pinned, "head")
         for name in sorted(arrivals.keys() - {"head"})[:_MOST_SINGLE]:
             await _fetched(repo, git, pinned, name)
-        had = await refs_below(repo, pinned)
-        missing = sorted(set(arrivals.values()) - set(had.values()))
+        here = await refs_below(repo, pinned)
+        missing = sorted(set(arrivals.values()) - set(here.values()))
         await salvage(git, missing, workspace.base, partial(_fetched, repo, git, pinned))
-    if refused is None and await resolve(repo, workspace.refs.head) != arrivals["head"]:
-        return "the head did not arrive"
-    return refused
+    found = await refs_below(repo, pinned, branch)
+    if refused is None and found.get(workspace.refs.head) != arrivals["head"]:
+        refused = "the head did not arrive"
+    return refused, found
 
 
-async def _arrived(
-    repo: Repo, workspace: Workspace, change: CollectedChange, arrivals: Mapping[str, str]
-) -> tuple[CollectedChange, str | None]:
-    """Return the change with the agent's other refs as they are kept now; where its branch stands.
+def _arrived(
+    workspace: Workspace,
+    change: CollectedChange,
+    arrivals: Mapping[str, str],
+    found: Mapping[str, str],
+) -> CollectedChange:
+    """Return the change with the agent's other refs as they are kept now.
 
     Those that were not accepted are named.
     """
     names = workspace.refs
-    found = await refs_below(repo, names.pinned, names.branch_ref)
-    tip = found.pop(names.branch_ref, None)
     refs = tuple((ref, found[ref]) for ref in sorted(found) if ref not in {names.head, names.base})
     lost = [name for name in sorted(arrivals) if f"{names.pinned}/{name}" not in found]
     notes = tuple(f"The agent's {name} was not accepted." for name in lost if name != "head")
-    return replace(change, refs=refs, notes=(*change.notes, *notes[:_MOST_SINGLE])), tip
+    return replace(change, refs=refs, notes=(*change.notes, *notes[:_MOST_SINGLE]))
 
 
 async def _fetched(repo: Repo, git: InsideGit, pinned: str, name: str) -> str | None:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from anyio import to_thread
 
@@ -191,6 +192,13 @@ async def require_room(words: Sequence[str], said: str, folder: Path) -> None:
         raise OutOfRoom(f"`git {' '.join(words)}` could not write: {why}")
 
 
+class TreeOf(NamedTuple):
+    """A commit and its tree."""
+
+    commit: str
+    tree: str
+
+
 class InsideGit:
     """Git for one reading: `await git("ls-files", …)` runs inside the sandbox."""
 
@@ -302,10 +310,25 @@ class InsideGit:
         """Return the objects that are there, with their kinds."""
         if not oids:
             return {}
-        stdin = "".join(f"{oid}\n" for oid in oids).encode()
+        return {oid: kind for oid, kind in await self._checked(oids) if kind != "missing"}
+
+    async def head_and_kinds(
+        self, head: str | None, oids: Sequence[str]
+    ) -> tuple["TreeOf | None", dict[str, str]]:
+        """Return a commit with its tree, None where it is no commit, and what `kinds` returns."""
+        if head is None:
+            return None, await self.kinds(oids)
+        (_, kind), (tree, of), *rest = await self._checked([head, f"{head}^{{tree}}", *oids])
+        is_commit = (kind, of) == ("commit", "tree")
+        kinds = {oid: kind for oid, kind in rest if kind != "missing"}
+        return (TreeOf(head, tree) if is_commit else None), kinds
+
+    async def _checked(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the object of each name with its kind; `missing` where there is none."""
+        stdin = "".join(f"{name}\n" for name in names).encode()
         listing = await self("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
         pairs = [line.split(" ") for line in listing.decode().split("\n") if line]
-        return {oid: kind for oid, kind in pairs if kind != "missing"}
+        return [(oid, kind) for oid, kind in pairs]
 
 
 def _lay_out(repo: Repo, source: Source) -> None:

@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from anyio import to_thread
 
 from engine.beneath import read_file
 from engine.errors import GitFailed
-from engine.git.inside import InsideGit, Source, Wrap, read_refs
+from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs
 from engine.git.objects import refs_below
 from engine.git.runner import Repo
 from engine.git.staging import copy_index
@@ -28,11 +28,20 @@ _NOTE, _INDEX = "collected.json", "collected.index"
 _MOST_INDEX = 256 << 20
 
 
-def sight_of(agent_git: str) -> str:
-    """Return a digest of what an agent's repository says, to be taken before it is read."""
-    said = repr(astuple(read_refs(Path(agent_git)))).encode(errors="surrogateescape")
+class Sight(NamedTuple):
+    """A look at an agent's repository, taken before its objects are read."""
+
+    refs: AgentRefs
+    digest: str
+
+
+def sight_of(agent_git: str) -> Sight:
+    """Read the refs of an agent's repository, with a digest of all that it says."""
+    refs = read_refs(Path(agent_git))
+    said = repr(astuple(refs)).encode(errors="surrogateescape")
     index = read_file(agent_git, "index", most=_MOST_INDEX)
-    return hashlib.sha256(said + (index if isinstance(index, bytes) else b"")).hexdigest()
+    said += index if isinstance(index, bytes) else b""
+    return Sight(refs, hashlib.sha256(said).hexdigest())
 
 
 def keep_index(git: InsideGit, workspace: Workspace) -> None:
@@ -41,11 +50,10 @@ def keep_index(git: InsideGit, workspace: Workspace) -> None:
     copy_index(Path(git.git_dir, "index"), Path(workspace.directory, _INDEX))
 
 
-async def note_sight(repo: Repo, workspace: Workspace, *, sight: str, tree: str) -> None:
-    """Note that all of a workspace is kept, as it was at a sight."""
-    kept = await refs_below(repo, workspace.refs.pinned)
-    note = json.dumps(_Note(sight=sight, tree=tree, kept=kept))
-    await to_thread.run_sync(Path(workspace.directory, _NOTE).write_text, note)
+def note_sight(workspace: Workspace, sight: Sight, tree: str, kept: dict[str, str]) -> None:
+    """Note that all of a workspace is kept under some refs, as it was at a sight."""
+    note = json.dumps(_Note(sight=sight.digest, tree=tree, kept=kept))
+    Path(workspace.directory, _NOTE).write_text(note)
 
 
 def forget_sight(workspace: Workspace) -> None:
@@ -63,7 +71,7 @@ async def is_as_collected(repo: Repo, workspace: Workspace, wrap: Wrap) -> bool:
     agent_git = workspace.git_dir
     if note is None or agent_git is None:
         return False
-    if await to_thread.run_sync(sight_of, agent_git) != note["sight"]:
+    if (await to_thread.run_sync(sight_of, agent_git)).digest != note["sight"]:
         return False
     if await refs_below(repo, workspace.refs.pinned) != note["kept"]:
         return False

@@ -36,6 +36,8 @@ _TRIES = 200
 _MOST_FOLDERS = 10_000
 """So many folders are remembered as such."""
 _ADD = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+_FLAGGED = re.compile(rb"(?:^|\0)[^H\0]")
+_LINKED = re.compile(rb"(?:^|\0). 160000 ")
 _BY_INFO = ("update-index", "-z", "--index-info")
 
 
@@ -151,14 +153,14 @@ async def stage_all(
     """
     if onto is not None:
         await git("read-tree", "--reset", onto)
-    changed, others = await _differing(git, worktree, conversions)
+    changed, others, had_links = await _differing(git, worktree, conversions)
     take = partial(_sort_out, worktree, intake=intake)
     found = await to_thread.run_sync(take, (changed, others))
     if conversions is not None and found.has_attributes:
         # Files that it committed by rules of its own must not look changed by those of the base.
         with suppress(GitFailed):  # it fails where something did change
             await git("update-index", "-q", "--refresh")
-        changed, others = await _differing(git, worktree, conversions)
+        changed, others, had_links = await _differing(git, worktree, conversions)
         found = await to_thread.run_sync(take, (changed, others))
     if conversions is not None and await conversions.follow_base() and found.has_attributes:
         found.notes.append(
@@ -175,7 +177,7 @@ async def stage_all(
         tree=tree,
         set_aside=tuple(found.set_aside),
         embedded=tuple(sorted(found.embedded)),
-        links=await _links(git),
+        links=await _links(git) if had_links or found.has_repository else (),
         notes=tuple(found.notes),
         has_gone=bool(found.gone),
     )
@@ -183,11 +185,14 @@ async def stage_all(
 
 async def _differing(
     git: Git, worktree: str, conversions: Conversions | None
-) -> tuple[bytes, bytes]:
-    """Return the names of files that differ from the index, and of those that it does not know."""
+) -> tuple[bytes, bytes, bool]:
+    """Return the names of files that differ from the index, and of those that it does not know.
+
+    The third tells whether the index has links to commits.
+    """
     if conversions is not None:
         await conversions.follow_tree()
-    await _clear_flags(git, worktree)
+    had_links = await _clear_flags(git, worktree)
     words = ("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
     try:
         changed = await git(*words)
@@ -196,7 +201,8 @@ async def _differing(
             raise
         await conversions.follow_none()
         changed = await git(*words)
-    return changed, await git("ls-files", "-z", "--others", "--exclude-standard")
+    others = await git("ls-files", "-z", "--others", "--exclude-standard")
+    return changed, others, had_links
 
 
 async def _links(git: Git) -> tuple[tuple[bytes, str], ...]:
@@ -214,19 +220,22 @@ def _each(listing: bytes | bytearray) -> Iterator[bytes]:
         begin = end + 1
 
 
-async def _clear_flags(git: Git, worktree: str) -> None:
+async def _clear_flags(git: Git, worktree: str) -> bool:
     """Look at every file there is: one that was assumed unchanged, or left out, holds work too.
 
-    A file that a sparse checkout leaves out and that is not there has not been deleted.
+    A file that a sparse checkout leaves out and that is not there has not been deleted. Returns
+    whether there are links to commits.
     """
-    listing = await git("ls-files", "-v", "-z")
-    assumed = [record[2:] for record in _each(listing) if record[:1].islower()]
-    skipped = [record[2:] for record in _each(listing) if record[:1] in {b"S", b"s"}]
+    listing = await git("ls-files", "-v", "-s", "-z")
+    flagged = [one for one in _each(listing) if one[:1] != b"H"] if _FLAGGED.search(listing) else []
+    assumed = [one.partition(b"\t")[2] for one in flagged if one[:1].islower()]
+    skipped = [one.partition(b"\t")[2] for one in flagged if one[:1] in {b"S", b"s"}]
     present = await to_thread.run_sync(_present, worktree, skipped) if skipped else []
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", present)):
         if names:
             stdin = b"".join(name + b"\0" for name in names)
             await git("update-index", flag, "-z", "--stdin", stdin=stdin)
+    return _LINKED.search(listing) is not None
 
 
 def _present(worktree: str, names: list[bytes]) -> list[bytes]:
@@ -244,6 +253,8 @@ class _SortedOut:
     embedded: list[bytes] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     has_attributes: bool = False
+    has_repository: bool = False
+    """A repository stands where git knows something: staging it makes a link."""
 
 
 def _sort_out(worktree: str, names: tuple[bytes, bytes], *, intake: Intake) -> _SortedOut:
@@ -253,7 +264,9 @@ def _sort_out(worktree: str, names: tuple[bytes, bytes], *, intake: Intake) -> _
     with _Tree.opened(worktree) as tree:
         for name in _each(changed):
             found.has_attributes |= name.endswith(b".gitattributes")
-            _take_changed(found, name, tree.look(name))
+            seen = tree.look(name)
+            found.has_repository |= seen.kind is _Kind.SUBMODULE
+            _take_changed(found, name, seen)
         cut = _beyond(others, intake.most_new)
         for name in _each(others):
             if name.partition(b"/")[0] in cut:
