@@ -461,11 +461,7 @@ WorkerFact = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunBegan:
-    """The run is to start.
-
-    Attributes:
-        rules: Answers that its repository kept.
-    """
+    """The run is to start, with the answers that its repository kept."""
 
     at: float = 0.0
     rules: tuple[KeptAnswer, ...] = ()
