@@ -60,6 +60,7 @@ from engine.site.spaces import spaces_at
 from engine.speaking import this_process
 from engine.store.files import EngineLock
 from engine.store.layout import make_state_home
+from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
 from engine.work.tools import Tools
@@ -192,6 +193,7 @@ class Engine:
             repo=place.repo,
             proof=Proof(place, shelter, sites),
             feeder=feeder,
+            answers=KeptAnswers(place.layout.answers_json),
             count=partial(count_attempts, place, env),
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
