@@ -99,7 +99,7 @@ class FileConflict:
         kind = kind_by_modes(self.kind, (base.mode if base else None, target.mode, incoming.mode))
         same = target.blob == incoming.blob
         if same and target.is_file and incoming.is_file and kind not in PLACED_KINDS:
-            kind = ConflictKind.MODE
+            kind = ConflictKind.MODE if target.mode != incoming.mode else kind
         elif target.is_file and target.content is not None and incoming.content is not None:
             kind = kind_by_style(
                 kind, base.content if base else None, target.content, incoming.content

@@ -272,6 +272,9 @@ async def _collided(reading: _Reading) -> None:
         theirs = await reading.entries(reading.sides.theirs, [new, old])
         before = await reading.entries(reading.sides.base, [old])
         draft = reading.drafts.get(new)
+        if draft is None and (new in mine or new in theirs):
+            # Git may leave its markers there and name no version of the path.
+            draft = reading.drafts[new] = _Draft(new, ConflictKind.RENAME_ADD)
         if draft is not None:
             draft.target = _Seen(new, *mine[new]) if new in mine else draft.target
             draft.incoming = _Seen(new, *theirs[new]) if new in theirs else draft.incoming

@@ -124,6 +124,13 @@ STORIES: tuple[Story, ...] = (
         {b"f": file(_THEIRS), b"g": file(b"other\n"), **_X},
         {b"g": ConflictKind.RENAME_ADD, b"f": ConflictKind.MODIFY_DELETE},
     ),
+    Story(  # git leaves markers in g and names no version of it
+        "rename/add of the same text",
+        {b"f": file(TEXT), **_X},
+        {b"g": file(TEXT + b"t\n"), **_X},
+        {b"f": file(TEXT + b"i\n"), b"g": file(TEXT + b"t\n"), **_X},
+        {b"g": ConflictKind.RENAME_ADD, b"f": ConflictKind.MODIFY_DELETE},
+    ),
     Story(
         "directory rename",
         _DIR,
