@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.errors import WorkspaceError
+from engine.errors import GitFailed, WorkspaceError
 from engine.git.runner import Repo
 from engine.merge import (
     ConflictKind,
@@ -62,6 +62,7 @@ PLAIN_KINDS = frozenset(
 """Kinds of which `git checkout --ours` leaves what "keep ours" does: one path, no other in it."""
 _LABEL = re.compile(rb"^([<>|]{7,}) .*$", re.MULTILINE)
 _REFUSED = re.compile("cannot be a tree|put different files at")
+_BUGS_OF_GIT = (b"BUG: merge-ort.c", b"cache entry has null sha1")
 _INVENTED = re.compile(rb"~[^/]*")
 
 Entry = tuple[str, bytes]
@@ -99,9 +100,11 @@ class Checkout:
         self.git("checkout", "-q", "-f", "--detach", f"{seed}/target")
         self.git("clean", "-qfdx")
         merge = ("merge", "-q", "-m", "m", f"refs/heads/{seed}/incoming")
-        if b"BUG: merge-ort.c" in self.git(*merge, ok=(0, 1, -signal.SIGABRT), says_why=True):
+        said = self.git(*merge, ok=(0, 1, 128, -signal.SIGABRT), says_why=True)
+        if any(bug in said for bug in _BUGS_OF_GIT):
             Path(self.folder, ".git", "index.lock").unlink(missing_ok=True)
             return None
+        assert b"fatal:" not in said
         rows = [row for row in self.git("ls-files", "-s", "-z").split(b"\0") if row]
         split = [(*row.split(b"\t", 1)[0].split(), row.split(b"\t", 1)[1]) for row in rows]
         contents = self.contents([oid.decode() for mode, oid, _, _ in split])
@@ -233,7 +236,10 @@ async def keeps_a_side(
             # Git may have merged the version with another one; then the side's own is meant.
             own = {entry, versions.get(path, entry), *own_at(made, choice, path)}
             assert own.intersection(after.values()), (choice, path, "the version is lost")
-    if found.index is not None and all(map(is_plain, made.conflicts.files)):
+    staged = {path for path, _ in stages_of(lab, made)}
+    # Git may lose a version where a moved file meets another, with a message and without a stage.
+    is_as_staged = all(is_plain(one) and one.path in staged for one in made.conflicts.files)
+    if found.index is not None and is_as_staged:
         git = {path: entry for (path, stage), entry in found.index.items() if stage in (0, number)}
         assert {plain_path(path): entry for path, entry in after.items()} == git, choice
     return after
@@ -323,6 +329,9 @@ async def test_odd_merges_are_those_of_git_and_lose_nothing(tmp_path: Path, firs
                 await keeps_what_it_says(lab, repo, found, mine)
                 if seed % 2:
                     await is_the_same_in_the_checkout(lab, found, theirs)
+        except GitFailed as error:
+            # A tree in which a bug of git's left no object for a path can be read by no git.
+            assert index is None, error  # noqa: PT017 - it is about the merge
         except (AssertionError, WorkspaceError) as error:
             wrong.append(f"{seed}: {type(error).__name__} {str(error)[:600]}")
     assert not wrong, f"{len(wrong)} of {AT_ONCE}:\n" + "\n".join(wrong)
