@@ -123,6 +123,7 @@ _MOVING = frozenset(name for told in TOLD.values() for name in told)
 def _tell_run(turn: CoreTurn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one case for each fact
     match fact:
         case f.RunBegan():
+            turn.state = replace(turn.state, rules=fact.rules, rules_made=len(fact.rules))
             _begin(turn)
         case f.RunStopRequested():
             _stop_run(turn, fact)

@@ -10,7 +10,7 @@ from typing import Self, TypedDict
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.commands import LandWish
-from engine.messages.results import AnswerScope, Change, CheckResult, Moment, Question
+from engine.messages.results import AnswerScope, Change, CheckResult, KeptAnswer, Moment, Question
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
@@ -461,9 +461,10 @@ WorkerFact = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunBegan:
-    """The run is to start."""
+    """The run is to start, with the answers that its repository kept."""
 
     at: float = 0.0
+    rules: tuple[KeptAnswer, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from anyio import to_thread
 
 from engine.beneath import EntryKind, WalkEntry, Why, copy_as, list_tree, open_up
 from engine.errors import GitFailed
-from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals
+from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals, salvage
 from engine.git.conversion import attributes_of
 from engine.git.embedded import Embedded, keep_embedded
 from engine.git.inside import (
@@ -45,7 +45,6 @@ from engine.git.objects import (
     tree_of,
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
-from engine.git.salvage import salvage
 from engine.git.seen_before import keep_index, note_sight, sight_of
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all

@@ -28,20 +28,20 @@ _NOTE, _INDEX = "collected.json", "collected.index"
 _MOST_INDEX = 256 << 20
 
 
-class Sight(NamedTuple):
+class AgentSight(NamedTuple):
     """A look at an agent's repository, taken before its objects are read."""
 
     refs: AgentRefs
     digest: str
 
 
-def sight_of(agent_git: str) -> Sight:
+def sight_of(agent_git: str) -> AgentSight:
     """Read the refs of an agent's repository, with a digest of all that it says."""
     refs = read_refs(Path(agent_git))
     said = repr(astuple(refs)).encode(errors="surrogateescape")
     index = read_file(agent_git, "index", most=_MOST_INDEX)
     said += index if isinstance(index, bytes) else b""
-    return Sight(refs, hashlib.sha256(said).hexdigest())
+    return AgentSight(refs, hashlib.sha256(said).hexdigest())
 
 
 def keep_index(git: InsideGit, workspace: Workspace) -> None:
@@ -50,7 +50,7 @@ def keep_index(git: InsideGit, workspace: Workspace) -> None:
     copy_index(Path(git.git_dir, "index"), Path(workspace.directory, _INDEX))
 
 
-def note_sight(workspace: Workspace, sight: Sight, tree: str, kept: dict[str, str]) -> None:
+def note_sight(workspace: Workspace, sight: AgentSight, tree: str, kept: dict[str, str]) -> None:
     """Note that all of a workspace is kept under some refs, as it was at a sight."""
     note = json.dumps(_Note(sight=sight.digest, tree=tree, kept=kept))
     Path(workspace.directory, _NOTE).write_text(note)

@@ -212,6 +212,8 @@ class AnswerScope(StrEnum):
     WORKER = "worker"
     STEP = "step"
     RUN = "run"
+    REPOSITORY = "repository"
+    """This run, and all that begin later in this repository."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +240,7 @@ class KeptAnswer:
 
     Attributes:
         number: Its name within its run.
-        where: The worker or the step that it holds for; empty for the whole run.
+        where: The worker or the step that it holds for; empty for whole runs.
         asked: The question that it answers, as it was asked.
         pattern: The questions that it answers, as `Bash(git *)`; empty for exactly that one.
     """

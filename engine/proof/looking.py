@@ -227,15 +227,25 @@ class Sight:
         return path.startswith(f"{self._common}/worktrees/")
 
     def _is_rest(self, path: str, change: PathChange) -> bool:
-        """Return whether a file is what `git worktree add` itself writes after the first look."""
-        if change is not PathChange.ADDED:
-            return False
+        """Return whether a file is what `git worktree add` itself writes after the first look.
+
+        Git gives the entry of a worktree that has gone to the next one: then it leads elsewhere.
+        """
         name = path.rpartition("/")[2]
         said = _lines(path)
+        if name == "gitdir" and change is PathChange.CHANGED:
+            return len(said) == 1 and self._is_workspace(Path(said[0]))
+        if change is not PathChange.ADDED:
+            return False
         if name == "commondir":
             return said == ["../.."]
         common = _without_place(_lines(f"{self._common}/config.worktree"))
         return name == "config.worktree" and bool(common) and _without_place(said) == common
+
+    def _is_workspace(self, gitfile: Path) -> bool:
+        """Return whether a path is that of the `.git` of a worktree that this engine could make."""
+        top = self._place.workspaces.resolve()
+        return gitfile.name == ".git" and ".." not in gitfile.parts and top in gitfile.parents
 
 
 def _lines(path: str) -> list[str]:

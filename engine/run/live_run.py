@@ -100,7 +100,11 @@ class LiveRun:
         self._tasks.start_soon(self._tick)
         self._set_share(share)
         self.look_at_logins()
-        self.feed(f.RunBegan(at=self._tools.clock.now()))
+        self._feed_begin()
+
+    def _feed_begin(self) -> None:
+        rules = self._tools.answers.read()
+        self.feed(f.RunBegan(at=self._tools.clock.now(), rules=rules))
 
     def _set_share(self, share: int) -> None:
         is_share = share != self._state.wanted_cap
@@ -120,7 +124,7 @@ class LiveRun:
         self._tasks.start_soon(self._tick)
         self.look_at_logins()
         if self._state.started_at is None:
-            self.feed(f.RunBegan(at=self._tools.clock.now()))
+            self._feed_begin()
         for effect in current_effects(self._state):
             self._performer.begin(effect)
         self._set_share(share)
@@ -196,6 +200,8 @@ class LiveRun:
         state, effects = advance(self._state, fact)
         events = [effect.event for effect in effects if isinstance(effect, e.Publish)]
         at = fact.at or self._tools.clock.now()
+        if state.rules is not self._state.rules and not isinstance(fact, f.RunBegan):
+            self._tools.answers.follow(self._state.rules, state.rules)
         told = self._journal.append(fact, events, at=at)
         before, self._state = self._state, state
         self._activities.end_timers(self._is_waited_for)

@@ -28,6 +28,7 @@ class Layout:
         self.root = self.common_dir / "plait"
         self.runs = self.root / "runs"
         self.trash = self.root / "trash"
+        self.answers_json = self.root / "answers.json"
         self.engine_lock = self.root / "engine.lock"
         self.engine_json = self.root / "engine.json"
         self.engine_key = self.root / "engine.key"

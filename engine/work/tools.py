@@ -18,6 +18,7 @@ from engine.proof.tampering import Proof
 from engine.site.sites import Sites
 from engine.store.layout import Layout
 from engine.store.store import Store
+from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
 from engine.work.trouble import storage_trouble
@@ -47,6 +48,7 @@ class Tools:
     ledger: Ledger
     proof: Proof
     feeder: Feeder
+    answers: KeptAnswers
     count: Callable[[CountAttempts], Awaitable[tuple[Figures, ...]]]
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)

@@ -349,3 +349,28 @@ def test_an_answer_is_kept_for_a_step_listed_and_revoked(repository: Shell):
             (2, "run", "Bash(l*)")
         ]
         assert repository.plait("cancel", "--all").code == 1
+
+
+def test_an_answer_is_kept_for_all_runs_of_a_repository(repository: Shell):
+    ask = {"permission": True, "tool": "Bash", "detail": "ls", "text": "May I look?"}
+    step = {"name": "fix", "agent": "a", "prompt": "fix it"}
+    told = {
+        "runtime": {"permissions": "ask"},
+        "agents": {"a": {"adapter": "scripted", "script": {"steps": [{"ask": ask}]}}},
+        "pipelines": [{"name": "p", "steps": [step]}],
+    }
+    (repository.folder / "fix.yaml").write_text(json.dumps(told))
+    run = ("run", "fix.yaml", "--headless", "--json", "--on-question", "wait")
+    with repository.running(*run) as process:
+        wait_event(process, "Asked")
+        done = repository.plait("answer", "fix/worker_1", "allow", "--for", "repository")
+        assert done.code == 0, done.err
+        assert wait_event(process, "Answered")["by"] == "human"
+    with repository.running(*run) as process:
+        assert wait_event(process, "Answered")["by"] == "repository"
+    assert repository.plait("rules").out == "  1  allow   May I look?  for the repository\n"
+    assert repository.plait("rules", "--revoke", "1").code == 0
+    with repository.running(*run) as process:
+        wait_event(process, "Asked")
+        assert repository.plait("rules").out.startswith("no answer is kept")
+        assert repository.plait("cancel", "--all").code == 1

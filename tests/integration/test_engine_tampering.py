@@ -290,6 +290,31 @@ async def test_a_file_of_a_worktree_that_git_had_made_and_not_written_accuses_no
     assert names(seen.violations) == accused
 
 
+@pytest.mark.parametrize(
+    ("where", "accused"),
+    [
+        ("r1/fix/worker_2/attempt_1/.git", set()),
+        ("r1/fix/worker_2/attempt_1/config", {"gitdir"}),
+        ("../.git", {"gitdir"}),
+        ("/elsewhere/.git", {"gitdir"}),
+    ],
+)
+async def test_an_entry_that_git_gives_to_the_next_worktree_accuses_nobody(
+    bare: Ground, where: str, accused: set[str]
+):
+    entry = half_made(bare, is_whole=True)
+
+    def give() -> None:
+        linked = next((bare.common / "worktrees").glob("attempt_*/gitdir")).read_text().strip()
+        workspaces = Path(linked).parents[4]
+        (entry / "gitdir").write_text(f"{workspaces / where}\n")
+        bare.open_gate("go")
+
+    plan = bare.plan(f"echo ready; {bare.waits_at('go')}; {CALM}")
+    seen = await bare.run(plan, meanwhile=give)
+    assert names(seen.violations) == accused
+
+
 @pytest.mark.parametrize("goes", [True, False], ids=["goes on", "stays"])
 async def test_a_worktree_that_an_engine_just_removes_accuses_nobody(bare: Ground, *, goes: bool):
     """Entries come and go under a lock: what is found half gone is looked at again under it."""

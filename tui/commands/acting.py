@@ -71,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--for",
             dest="scope",
             choices=[str(scope) for scope in AnswerScope],
-            help="keep the answer for this worker, its step or the run (`plait rules` lists it)",
+            help="keep the answer for this worker, its step, the run or every run of this"
+            " repository (`plait rules` lists it)",
         )
         parser.add_argument(
             "--rule",

@@ -36,6 +36,7 @@ def asks(told: Told, name: str, command: str, number: str = "q", *, danger: str 
         (AnswerScope.WORKER, [True, False, False]),
         (AnswerScope.STEP, [True, True, False]),
         (AnswerScope.RUN, [True, True, True]),
+        (AnswerScope.REPOSITORY, [True, True, True]),
     ],
 )
 def test_an_answer_is_kept_for_those_it_was_given_for(
