@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
     from engine.api.sites import SiteEntry, describe_sites, try_site
+    from engine.api.trying import end_try, keep_try, open_try, try_worker
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
     from engine.history.seam import Hit, Query
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from engine.review.own import OwnMerge
     from engine.review.preview import OpenMerge, open_merge
     from engine.review.queue import LandingEnd, land_batch, land_queue, landing_end
+    from engine.review.trying import OpenTry, TakenBack
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
@@ -75,6 +77,7 @@ _HOMES = {
     "engine.history.braid": "Braid StrandTurn TurnKind",
     "engine.history.seam": "Hit Query",
     "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
+    "engine.api.trying": "end_try keep_try open_try try_worker",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
@@ -97,6 +100,7 @@ _HOMES = {
     "engine.review.own": "OwnMerge",
     "engine.review.preview": "OpenMerge open_merge",
     "engine.review.queue": "LandingEnd land_batch land_queue landing_end",
+    "engine.review.trying": "OpenTry TakenBack",
     "engine.port.port": "EnginePort",
     "engine.port.review_port": "ReviewPort",
 }
@@ -125,6 +129,7 @@ __all__ = [
     "OfferedAgent",
     "OpenHistory",
     "OpenMerge",
+    "OpenTry",
     "OwnMerge",
     "PermissionMode",
     "Permissions",
@@ -143,6 +148,7 @@ __all__ = [
     "RunSummary",
     "SiteEntry",
     "StrandTurn",
+    "TakenBack",
     "ToolFiles",
     "ToolMerge",
     "TurnKind",
@@ -154,6 +160,7 @@ __all__ = [
     "check_sites",
     "describe",
     "describe_sites",
+    "end_try",
     "engine_key",
     "event_json",
     "export_run",
@@ -161,6 +168,7 @@ __all__ = [
     "find_agents",
     "init_manifest",
     "is_manifest",
+    "keep_try",
     "land_batch",
     "land_queue",
     "landing_end",
@@ -172,6 +180,7 @@ __all__ = [
     "open_history",
     "open_merge",
     "open_replay",
+    "open_try",
     "plain_errors",
     "plan_for_prompts",
     "plan_from",
@@ -185,6 +194,7 @@ __all__ = [
     "settings_told",
     "side_actions",
     "try_site",
+    "try_worker",
     "used_today",
     "view_json",
     "weigh",

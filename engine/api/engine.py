@@ -53,10 +53,8 @@ from engine.site.child import ChildSite
 from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
-from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.sites import Sites
-from engine.site.spaces import spaces_at
 from engine.speaking import this_process
 from engine.store.files import EngineLock
 from engine.store.layout import make_state_home
@@ -162,15 +160,7 @@ class Engine:
             return not detach and run not in guests
 
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
-        seeds = Seeds(place.workspaces / ".trusted-seeds", env)
-        near = LocalSite(
-            place,
-            host=host,
-            shelter=shelter,
-            seeds=seeds,
-            spaces=spaces_at(place, shelter),
-            tethers=tethers,
-        )
+        near = LocalSite(place, host=host, shelter=shelter, environment=env, tethers=tethers)
         child = ChildSite.opened(place, home, env, tethers=tethers, can_confine=near.can_confine)
         bus = Bus(partial(read_told, place.store))
         fed = feeding(place, partial(open_shared, env), bus=bus, clock=clock)
@@ -180,7 +170,7 @@ class Engine:
         )
         tools = Tools(
             sites=sites,
-            workshops=Workshops(place, sites=sites, clock=clock, seeds=seeds),
+            workshops=Workshops(place, sites=sites, clock=clock, seeds=near.seeds),
             layout=place.layout,
             store=place.store,
             bus=bus,

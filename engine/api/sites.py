@@ -26,10 +26,8 @@ from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
 from engine.site.seam import Ability, Site, SiteReport
-from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.sites import LOCAL
-from engine.site.spaces import spaces_at
 from engine.site.trial import FILE, PATIENCE_S, TEXT, Tried, tried
 from engine.store.layout import make_state_home
 
@@ -101,8 +99,7 @@ async def _opened(name: str, env: Mapping[str, str]) -> AsyncIterator[tuple[Site
                 place,
                 host=host,
                 shelter=shelter,
-                seeds=Seeds(place.workspaces / ".trusted-seeds", env),
-                spaces=spaces_at(place, shelter),
+                environment=env,
                 tethers=lambda _: True,
             )
             if name == LOCAL:

@@ -4,6 +4,9 @@ Either way they are kept in a commit, pinned, before any file is written.
 """
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from anyio import to_thread
 
 from engine.errors import DirtyTarget, WorkspaceError
 from engine.git.base import stage_place
@@ -13,6 +16,7 @@ from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, set_refs, sign_commit, tree_of, write_commit
 from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
+from engine.git.shifts import Kind, Stand
 from engine.git.staging import private_index
 from engine.git.touched import differing, index_lines, staged_paths, touched_paths
 from engine.git.worktrees import Checkout
@@ -118,8 +122,48 @@ def _where(place: Checkout) -> Where:
     return Where(git_dir=place.git_dir, worktree=place.path)
 
 
-async def _pin(repo: Repo, edits: str) -> None:
-    await set_refs(repo, [(f"refs/plait/edits/{edits[:16]}", edits)], say="plait: keep edits")
+async def keep_files(
+    repo: Repo,
+    head: str | None,
+    files: Iterable[tuple[bytes, Stand, Path]],
+    wording: Wording,
+) -> str:
+    """Keep files byte for byte in a commit on top of another; return the ref that names it.
+
+    Each file is a path, what stands there, and where its bytes are.
+    """
+    entries: list[tuple[bytes, FileVersion | None]] = []
+    for path, stand, source in files:
+        version = None
+        if stand.is_leaf:
+            content = stand.leads_to
+            if stand.kind is Kind.FILE:
+                content = await to_thread.run_sync(source.read_bytes)
+            words = ("hash-object", "-w", "--no-filters", "--stdin")
+            oid = await repo.line(*words, call=Call(stdin=content))
+            version = FileVersion(stand.git_mode, oid)
+        entries.append((path, version))
+    async with private_index(repo) as index:
+        where = Where(index=index)
+        if head is not None:
+            await repo.run("read-tree", head, where=where)
+        call = Call(stdin=index_lines(entries, repo.zero))
+        words = ("update-index", "--replace", "-z", "--index-info")
+        await repo.run(*words, call=call, where=where)
+        tree = await repo.line("write-tree", where=where)
+    return await keep_tree(repo, head, tree, wording)
+
+
+async def keep_tree(repo: Repo, head: str | None, tree: str, wording: Wording) -> str:
+    """Keep a tree of edits in a commit on top of another; return the ref that names it."""
+    commit = await write_commit(repo, tree, [head] if head else [], wording)
+    return await _pin(repo, commit)
+
+
+async def _pin(repo: Repo, edits: str) -> str:
+    ref = f"refs/plait/edits/{edits[:16]}"
+    await set_refs(repo, [(ref, edits)], say="plait: keep edits")
+    return ref
 
 
 def _words(paths: Iterable[bytes]) -> list[str]:

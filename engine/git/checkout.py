@@ -127,7 +127,7 @@ async def write_files(
             info = Call(stdin=index_lines(there, repo.zero))
             await repo.run("update-index", "-z", "--index-info", call=info, where=source)
         if there:
-            await _check_out(repo, source, b"".join(path + b"\0" for path, _ in there))
+            await check_out(repo, source, b"".join(path + b"\0" for path, _ in there))
         await to_thread.run_sync(_install, index, Path(place.git_dir, "index"))
     return None
 
@@ -174,7 +174,7 @@ async def _write_at_once(repo: Repo, place: Checkout, moves: Moves, commit: str)
     return made[0]
 
 
-async def _check_out(repo: Repo, where: Where, paths: bytes) -> None:
+async def check_out(repo: Repo, where: Where, paths: bytes) -> None:
     """Write files from the index, with large ones whole where they can be had, else as pointers."""
     words = ("checkout-index", "--force", "--quiet", "-u", "-z", "--stdin")
     call = Call(stdin=paths, flags=conversion(repo), writes=True, timeout_s=1800)

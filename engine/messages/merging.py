@@ -382,6 +382,37 @@ class CheckWorker(Ask[CheckResult]):
     seen: Seen | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class MergedResult:
+    """The files that the target would hold if a worker landed now; its objects are written.
+
+    Attributes:
+        target: The branch that it would land on.
+        onto: The commit at which that branch stands.
+        tree: The files.
+    """
+
+    run: str
+    worker: str
+    attempt: int
+    target: str
+    onto: str
+    tree: str
+
+
+@dataclass(frozen=True)
+class ReadResult(Ask[MergedResult]):
+    """Merge a worker's change with its target, as a landing would, and keep the result's objects.
+
+    Conflicts that a human has decided are decided in it.
+    """
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    seen: Seen | None = None
+
+
 @dataclass(frozen=True)
 class CheckTogether(Ask[BatchCheck]):
     """Run the check once, on what the target would be with all these changes that fit.

@@ -34,6 +34,7 @@ from engine.git.runner import Repo
 from engine.git.undo import undo_landing
 from engine.legible import legible_line, legible_name
 from engine.messages import commands as c
+from engine.messages.merging import MergedResult
 from engine.messages.results import CheckResult
 from engine.phases import Phase
 from engine.private import private_folder
@@ -49,7 +50,8 @@ from engine.review.landing_results import (
 )
 from engine.review.names import short
 from engine.review.questions import landing_question
-from engine.review.sessions import Resolutions
+from engine.review.sessions import Finished, Resolutions
+from engine.review.trying import why_not_while_trying
 from engine.site.seeds import Seeds, read_planted, write_planted
 from engine.site.shelter import GitPlaces
 from engine.store.codec import from_json, to_json
@@ -139,6 +141,9 @@ class GitLandings:
             DirtyTarget: There are some, and nothing was asked that helps.
         """
         prepared: LandPrepared | LandingRefused | MergedTrees
+        trying = await why_not_while_trying(self._repo, composed.ref)
+        if trying:
+            return Refusal(reason=trying)
         try:
             prepared = await prepare_landing(self._repo, composed)
         except DirtyTarget as dirty:
@@ -258,21 +263,47 @@ class GitLandings:
             return Refusal(reason=f"{w.id} has no change that could be checked")
         if is_own:
             return await self.check_commit(state, change.head, change.tree or "", check)
-        if w.phase is Phase.CONFLICTED:
-            tree = (await self._resolutions.tree(state, w)).tree
-        else:
-            sides = (await landing_question(self._repo, state, w)).sides
-            merged = await self._merger.merge(sides)
-            if not merged.is_clean:
-                names = ", ".join(conflict_paths(merged))
-                return Refusal(reason=f"{w.id} conflicts with its target in {names}")
-            tree = merged.tree
+        merged = await self._merged(state, w)
+        if isinstance(merged, Refusal):
+            return merged
+        tree = merged.tree
         author = self._repo.settings.sign(int(state.started_at or 0))
         wording = Wording(message="A tree to be checked\n", author=author)
         # No ref ever names this commit: it only carries the tree to the check.
         commit = await write_commit(self._repo, tree, [change.head], wording)
         found = await self.check_commit(state, commit, tree, check)
         return found if isinstance(found, Refusal) else replace(found, is_exact=True)
+
+    async def _merged(self, state: RunState, w: Worker) -> Finished | Refusal:
+        """Merge a worker's change with its target as it is now, or take what a human decided."""
+        if w.phase is Phase.CONFLICTED:
+            return await self._resolutions.tree(state, w)
+        question = await landing_question(self._repo, state, w)
+        merged = await self._merger.merge(question.sides)
+        if merged.is_clean:
+            return Finished(tree=merged.tree, onto=question.onto)
+        names = ", ".join(conflict_paths(merged))
+        return Refusal(reason=f"{w.id} conflicts with its target in {names}")
+
+    async def result(self, state: RunState, w: Worker) -> MergedResult | Refusal:
+        """Return what landing a worker now would give; its objects are in the repository.
+
+        Raises:
+            WorkspaceError: There is no change, no target, or something is not decided yet.
+        """
+        merged = await self._merged(state, w)
+        if isinstance(merged, Refusal):
+            return merged
+        if merged.onto is None:
+            return Refusal(reason=f"{w.id} conflicts in what it builds on, so it has no result yet")
+        return MergedResult(
+            run=str(state.run),
+            worker=str(w.id),
+            attempt=w.attempt.number,
+            target=(await landing_question(self._repo, state, w)).names.target,
+            onto=merged.onto,
+            tree=merged.tree,
+        )
 
     async def check_commit(
         self, state: RunState, commit: str, tree: str, check: Checker
@@ -318,6 +349,9 @@ class GitLandings:
         # An earlier undo has already moved the target back: undoing twice is no error.
         if at == landed.old:
             return undone(at=at)
+        trying = await why_not_while_trying(self._repo, landed.target)
+        if trying:
+            return Refusal(reason=trying)
         author = self._repo.settings.sign(int(self._clock.now()))
         try:
             wording = Wording(message=message, author=author)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
+from engine.messages.merging import MergedResult
 from engine.messages.results import CheckResult
 from engine.site.shelter import GitPlaces
 
@@ -112,6 +113,9 @@ class Landings(Protocol):
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
     ) -> CheckResult | Refusal:
         """Run the check once more, on the exact tree that would land or on the worker's own."""
+
+    async def result(self, state: RunState, w: Worker) -> MergedResult | Refusal:
+        """Return what landing a worker now would give."""
 
     async def check_commit(
         self, state: RunState, commit: str, tree: str, check: Checker

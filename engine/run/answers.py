@@ -271,6 +271,22 @@ async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
     return found
 
 
+async def read_result(runs: Runs, question: m.ReadResult) -> m.MergedResult:
+    """Return what landing a worker now would give.
+
+    Raises:
+        ChangeMoved: The change is not the one that was seen.
+        WorkspaceError: There is no such result, and why.
+    """
+    state, w = await runs.seen_worker(question.run, question.worker)
+    require_seen(w, question.seen)
+    found = await runs.tools.workshops.of(state.plan).landings.result(state, w)
+    if isinstance(found, Refusal):
+        hint = f"`plait land {w.id}` opens the conflicts, and `plait resolve` decides them."
+        raise WorkspaceError(found.reason, hint=hint)
+    return found
+
+
 async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
     """Run the check once, on what the target would be with all these changes that fit.
 
@@ -440,6 +456,7 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.ReadConflicts: read_conflicts,
     m.DecideConflict: decide_conflict,
     m.CheckWorker: check_worker,
+    m.ReadResult: read_result,
     m.CheckTogether: check_together,
     m.PlanLandings: plan_landings,
     m.ListCandidates: list_candidates,

@@ -47,9 +47,8 @@ from engine.site.crossing import (
 from engine.site.local import LocalSite
 from engine.site.place import Place
 from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Terms, Workplace
-from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
-from engine.site.spaces import GitSpaces, spaces_at
+from engine.site.spaces import GitSpaces
 from engine.site.sweeping import FarStore, drop_recorded
 from engine.site.wire import Message, Pipe, answer, asked, refused
 from engine.store.layout import Layout
@@ -143,16 +142,14 @@ class Far:
         trees = opening.home / "trees"
         place = Place(project=opening.project, layout=layout, workspaces=trees, repo=mirror)
         host = LocalHost(layout.root)
-        spaces = spaces_at(place, self._shelter)
         site = LocalSite(
             place,
             host=host,
             shelter=self._shelter,
-            seeds=Seeds(trees / ".trusted-seeds", opening.environment),
-            spaces=spaces,
+            environment=opening.environment,
             tethers=lambda run: run not in self._loose,
         )
-        git = spaces[IsolationStrategy.WORKTREE]
+        git = site.kinds[IsolationStrategy.WORKTREE]
         self.targets |= {LocalSite: site, LocalHost: host, GitSpaces: git}
         self._mirror, self._host, self._layout = mirror, host, layout
 

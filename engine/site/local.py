@@ -33,7 +33,6 @@ from engine.messages.results import Entrance
 from engine.phases import StopCause
 from engine.plan.model import (
     AgentChoice,
-    IsolationStrategy,
     Runtime,
 )
 from engine.private import private_folder
@@ -51,7 +50,7 @@ from engine.site.seam import (
 )
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
-from engine.site.spaces import FolderSpaces, GitSpaces
+from engine.site.spaces import FolderSpaces, GitSpaces, spaces_at
 from engine.site.trash import bring_back, drop_empty, purge, trash_items
 
 TAIL_BYTES = 16 * 1024
@@ -97,19 +96,18 @@ class LocalSite:
         *,
         host: Host,
         shelter: Shelter,
-        seeds: Seeds,
-        spaces: Mapping[IsolationStrategy, GitSpaces | FolderSpaces],
+        environment: Mapping[str, str],
         tethers: Callable[[RunId], bool],
     ) -> None:
         self.host = host
+        self.seeds = Seeds(place.workspaces / ".trusted-seeds", environment)
+        self.kinds = spaces_at(place, shelter)
         self.ports = Ports()
         self._shelter = shelter
-        self._seeds = seeds
         self._layout = place.layout
         self._repo = place.repo
         self._root = place.workspaces
         self._tethers = tethers
-        self._spaces = spaces
         self._sheltered: dict[AttemptId, Sheltered] = {}
         self._seedlings: dict[AttemptId, Seedling] = {}
 
@@ -136,12 +134,12 @@ class LocalSite:
     def spaces(self, terms: Terms) -> GitSpaces | FolderSpaces:
         """Return the workspaces of the kind that a plan names."""
         kind = terms.runtime.isolation
-        if kind not in self._spaces:
+        if kind not in self.kinds:
             raise WorkspaceError(
                 f"{kind} needs a git repository, and there is none here",
                 hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
             )
-        return self._spaces[kind]
+        return self.kinds[kind]
 
     async def admit(self, terms: Terms, rows: tuple[Enforcement, ...] | None = None) -> None:
         """Refuse a run unless everything it requires is enforced, here or as `rows` say.
@@ -372,7 +370,7 @@ class LocalSite:
         if at.terms.workspace.setup is None:
             return
         sow = partial(
-            self._seeds.sow,
+            self.seeds.sow,
             Path(at.address.path),
             at.terms.workspace.setup,
             base=at.terms.runtime.base,
@@ -386,7 +384,7 @@ class LocalSite:
         """Keep what setup has made for later workspaces, if it went well."""
         seedling = self._seedlings.pop(at.attempt, None)
         if seedling is not None:
-            keep = partial(self._seeds.keep, seedling, is_well=is_well)
+            keep = partial(self.seeds.keep, seedling, is_well=is_well)
             await anyio.to_thread.run_sync(keep)
 
     async def enter(self, at: Workplace, *, is_collected: bool) -> Entrance:

@@ -30,9 +30,7 @@ from engine.sandbox.machine import MachineSupport
 from engine.site.local import LocalSite
 from engine.site.place import Place
 from engine.site.seam import Ability
-from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
-from engine.site.spaces import spaces_at
 
 _BLOCK = 1 << 20
 _SILENT_S = 1.0
@@ -304,8 +302,7 @@ class FakeSite(LocalSite):
                 place,
                 host=host,
                 shelter=shelter,
-                seeds=Seeds(place.workspaces / ".trusted-seeds", environment),
-                spaces=spaces_at(place, shelter),
+                environment=environment,
                 tethers=lambda _: True,
             )
 

@@ -7,6 +7,7 @@ from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
 from engine.git.settings import Signature
 from engine.messages.diffs import ChangeDiff
+from engine.messages.merging import MergedResult
 from engine.messages.results import Change, CheckResult
 from engine.plan.model import Plan, RetryMode
 from engine.review.comparing import DiffWanted
@@ -52,6 +53,11 @@ class NoLandings:
         """Refuse: plain folders have no commit whose files could be checked."""
         del state, check, is_own
         return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
+
+    async def result(self, state: RunState, w: Worker) -> MergedResult | Refusal:
+        """Refuse: plain folders have no target to merge with."""
+        del state
+        return Refusal(reason=f"{w.id} works in a plain folder: nothing is merged there")
 
     async def check_commit(
         self, state: RunState, commit: str, tree: str, check: Checker

@@ -37,9 +37,7 @@ from engine.site.seam import (
     Terms,
     Workplace,
 )
-from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
-from engine.site.spaces import spaces_at
 from engine.site.wire import Message, Pipe
 from engine.testing.fake_site import FakeSite
 from tests.support.ray_node import shared_node
@@ -267,8 +265,7 @@ async def _local(place: Place, env: Mapping[str, str], tmp_path: Path) -> AsyncI
             place,
             host=host,
             shelter=shelter,
-            seeds=Seeds(place.workspaces / ".trusted-seeds", env),
-            spaces=spaces_at(place, shelter),
+            environment=env,
             tethers=lambda _: True,
         )
 

@@ -36,6 +36,7 @@ ALLOWED = {
     "engine/git/plumbing/records.py": GIT_DIR,
     "engine/git/recovery.py": GIT_DIR,
     "engine/git/plumbing/shell.py": ENGINE_STATE,
+    "engine/git/shifts.py": "the user's own checkout, where git itself writes",
     "engine/git/staging.py": GIT_DIR,
     "engine/git/plumbing/standing.py": SCRATCH,
     "engine/git/submodules.py": "a worktree before its agent begins",

@@ -53,6 +53,7 @@ _SHARED = {
     **dict.fromkeys(("clean", "restore"), "cleaning"),
     **dict.fromkeys(("sites", "site"), "sites"),
     **dict.fromkeys(("completions", "man"), "pages"),
+    "try": "trying",
 }
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "reject": "give a change up; it stays on its ref",
     "drop": "leave hunks or files out of a change before it lands",
     "preview": "the conflicts of a merge, in memory, nothing written",
+    "try": "a worker's merged result in your own checkout, and back again",
     "check": "run the check again, on the exact tree that would land",
     "shell": "a shell inside a worker's sandbox",
     "review": "decide the conflicts of a worker, or of your own merge or rebase",

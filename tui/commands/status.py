@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from engine.api import RunSummary, look, reach, view_json
+from engine.api import OpenTry, RunSummary, look, open_try, reach, view_json
+from engine.merge.packing import pack
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.commands.trying import try_line
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
 from tui.words.said import mind_text, tool_text, unshown_in
@@ -30,6 +32,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _status(args: argparse.Namespace) -> int:
+    trial = await open_try(args.repo)
+    if trial is not None and not args.json:
+        say(try_line(trial))
     async with look(args.repo) as (port, has_lived):
         if not args.run_id and not await port.ask(ListRuns()):
             say("no run has been started here; `plait run` starts one")
@@ -38,10 +43,28 @@ async def _status(args: argparse.Namespace) -> int:
     if not has_lived and any(worker.is_live for worker in view.workers):
         async with reach(args.repo) as (port, has_lived):  # one may just be starting, or leaving
             view = await port.ask(ReadRun(view.run))
-    put_json(view_json(view)) if args.json else put(status_text(view))
+    told = {**view_json(view), "trying": _try_json(trial)}
+    put_json(told) if args.json else put(status_text(view))
     if not has_lived and any(worker.is_live for worker in view.workers):
         say(f"no engine works on it: `plait resume {view.run}` or a console goes on")
     return EXIT_OK
+
+
+def _try_json(trial: OpenTry | None) -> dict[str, object] | None:
+    """A try that is on as plain data; None where none is."""
+    if trial is None:
+        return None
+    return {
+        "run": trial.result.run,
+        "worker": trial.result.worker,
+        "attempt": trial.result.attempt,
+        "tree": trial.result.tree,
+        "worktree": trial.worktree,
+        "since": trial.since,
+        "is_whole": trial.is_whole,
+        "put_aside": [pack(path) for path in trial.aside],
+        "edits": trial.edits,
+    }
 
 
 def status_text(view: RunView) -> str:
