@@ -154,21 +154,42 @@ async def test_it_goes_back_after_the_commit_is_taken_back(place: Checkout):
     assert picture(place.built) == before
 
 
+def diverge(place: Checkout) -> None:
+    """Commit something on `main` that conflicts with the branch `side`."""
+    place.built.git("checkout", "-q", "-b", "side")
+    place.built.commit({"clash": "side\n"}, "side")
+    place.built.git("checkout", "-q", "main")
+    place.built.commit({"clash": "main\n"}, "main")
+
+
+async def test_a_merge_under_way_comes_back_and_can_go_on(place: Checkout):
+    diverge(place)
+    assert place.built.try_git("merge", "side").returncode == 1
+    seen, before = told(place.built), picture(place.built)
+    await tried(place)
+    assert (place.path / "clash").read_text() == "theirs\n"
+    await take_back(await opened(place.built))
+    assert picture(place.built) == before
+    assert told(place.built) == seen
+    place.built.git("merge", "--abort")
+
+
 @pytest.mark.parametrize(
-    ("prepare", "said"),
+    ("words", "said"),
     [
-        ("rebase-merge", "a rebase is under way"),
-        ("BISECT_LOG", "a bisect is under way"),
-        ("sharedindex.0", "the index here is split"),
+        (("rebase", "side"), "a rebase is under way"),
+        (("bisect", "start"), "a bisect is under way"),
+        (("update-index", "--split-index"), "the index here is split"),
     ],
 )
-async def test_states_in_which_nothing_is_tried(place: Checkout, prepare: str, said: str):
-    (place.path / ".git" / prepare).mkdir()
+async def test_states_in_which_nothing_is_tried(place: Checkout, words: list[str], said: str):
+    diverge(place)
+    place.built.try_git(*words)
     before = picture(place.built)
     with pytest.raises(WorkspaceError, match=said):
         await tried(place)
     assert picture(place.built) == before
-    assert try_in(place.path / ".git/plait") is None
+    assert not (place.path / ".git/plait/try.json").exists()
 
 
 async def test_a_bare_repository_and_a_submodule_are_refused(place: Checkout, tmp_path: Path):
