@@ -74,6 +74,8 @@ class StopCause(StrEnum):
     HOST_LOST = "HOST_LOST"
     CHECK = "CHECK"
     NO_CHANGE = "NO_CHANGE"
+    DONE = "DONE"
+    """It had said that it was done, and did not go: no fault, and in no result."""
     AGENT = "AGENT"
     SETUP = "SETUP"
 

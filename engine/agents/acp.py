@@ -431,7 +431,6 @@ class AcpAdapter:
         model: Arguments that choose the model; `{model}` stands for it.
         env: What its environment has beside what the table says.
         login_name: What tells by what it logs in.
-        has_servers: It ends with its input also while MCP servers run.
         wants_login: What tells how to log in, where nothing by which it could was found.
         settings: What lies in the worker's HOME where no table says it.
     """
@@ -442,7 +441,6 @@ class AcpAdapter:
     table: str = ""
     env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
-    has_servers: bool = True
     login_name: Callable[[LaunchRequest], str] = lambda _: ""
     wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
@@ -473,7 +471,7 @@ class AcpAdapter:
                 f"the agent {request.choice.name!r} has no argv",
                 hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
             )
-        home = TableHome(table, request, has_servers=self.has_servers) if table else None
+        home = TableHome(table, request) if table else None
         copied = self.settings(request) if self.settings else home and home.copy
         return AgentLaunch(
             argv=(*argv, *more_arguments(request)),

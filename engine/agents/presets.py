@@ -209,7 +209,6 @@ OVER_ACP = (
         argv=("gemini", "--skip-trust", "--acp"),
         model=_BY_MODEL,
         table="gemini",
-        has_servers=False,
         hint=HintChannel.CONFIG_FILE,
         install_hint="npm install -g @google/gemini-cli@latest",
     ),
@@ -233,7 +232,6 @@ OVER_ACP = (
         argv=("qwen", "--acp"),
         model=_BY_MODEL,
         table="qwen",
-        has_servers=False,
         install_hint="npm install -g @qwen-code/qwen-code@latest",
     ),
     AcpAdapter(

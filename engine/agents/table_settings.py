@@ -34,11 +34,8 @@ class TableHome:
         env: Variables that its user keeps in a file, or that a provider of the user's names.
     """
 
-    def __init__(
-        self, table: AgentTable, request: LaunchRequest, *, has_servers: bool = True
-    ) -> None:
-        """Gather the files; an agent that would not end beside MCP servers gets none."""
-        self._has_servers = has_servers
+    def __init__(self, table: AgentTable, request: LaunchRequest) -> None:
+        """Gather the files."""
         self.copy = SettingsCopy(request, folder=table.user.folder)
         self.env: dict[str, str] = {}
         self._table = table
@@ -112,9 +109,7 @@ class TableHome:
             kept[user.providers] = self._providers(found, shown, by=by)
         if user.servers_file:
             return kept
-        if found.get(user.servers) and not self._has_servers:
-            copy.leave(f"{user.servers} of {shown}", "it does not end beside them")
-        elif servers := copy.servers(found.get(user.servers), shown):
+        if servers := copy.servers(found.get(user.servers), shown):
             kept[user.servers] = servers
         for name in ("hooks", "plugin", "extensions"):
             if found.get(name):

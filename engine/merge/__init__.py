@@ -47,7 +47,7 @@ from engine.merge.weaving import (
     WeavingRefused,
     weave,
 )
-from engine.merge.whole import FilePlace, FileResult, Option, Whole, options
+from engine.merge.whole import FilePlace, FileResult, Option, Whole, options, owned
 from engine.merge.words import ChangedWords, MarkedLine, changed_words, combine, compare
 
 __all__ = [
@@ -103,6 +103,7 @@ __all__ = [
     "kind_named",
     "merge_texts",
     "options",
+    "owned",
     "propose",
     "reads_still",
     "split_lines",

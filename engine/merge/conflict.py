@@ -3,6 +3,7 @@
 Knows versions as they stand in trees. What may be done about a conflict is `engine.merge.whole`.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -26,6 +27,9 @@ WHOLE_KINDS = frozenset(
     }
 )
 """Only whole versions can be chosen; lines are not what the sides disagree about."""
+
+_MADE = re.compile(rb"^<{7,} Temporary merge branch 1(:.*)?\r?$", re.MULTILINE)
+"""The marker that git puts into a base that it makes of several conflicting ancestors."""
 
 PLACED_KINDS = frozenset({ConflictKind.RENAME_RENAME, ConflictKind.DIRECTORY_RENAME})
 """Where the file is to lie must be chosen, beside what is in it."""
@@ -108,6 +112,12 @@ class FileConflict:
     def is_complaint(self) -> bool:
         """Git complains and has no version to choose: it left every file where it was."""
         return not (self.base or self.target or self.incoming or self.below)
+
+    @cached_property
+    def is_base_made(self) -> bool:
+        """Git made the base of several ancestors that conflict: nobody ever had this text."""
+        content = self.base.content if self.base else None
+        return content is not None and _MADE.search(content) is not None
 
     def home_of(self, side: FileSide) -> bytes:
         """Return the path of a side's version: its own, unless the merge has another file there."""

@@ -31,7 +31,10 @@ _FEW = 2
 _KEY_LINE = re.compile(
     rb"""(?P<blank>[ \t]*)(?P<item>-[ \t]+)?
         (?:(?P<quoted>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*[:=](?!=)
-         | (?P<plain>[\w.$@/-]+)[ \t]*(?::(?=[ \t\r\n]|\Z)|=(?![=>~])))""",
+         | (?:export[ \t]+)?(?P<plain>[\w.$@/-]+)
+           (?:[ \t]*(?::(?=[ \t\r\n]|\Z)|=(?![=>~]))
+            | (?:\[[\w,-]*\])?(?:[=~!<>]=|[<>])(?=\d)))                  # pins of requirements
+    (?P<value>.*)""",
     re.VERBOSE,
 )
 _HEADER = re.compile(rb"[ \t]*\[[^\]\n]*\]{1,2}[ \t]*(?:[#;].*)?")
@@ -193,11 +196,15 @@ def _repeats(lines: Iterable[bytes]) -> int:
 
 
 def _name(match: re.Match[bytes]) -> bytes | None:
-    """Return the key of a line, without its quotes; None for a word of a language."""
+    """Return the key of a line, without its quotes.
+
+    None for a word of a language, and where the value builds on the one before: `PATH=$PATH:/bin`.
+    """
     if match["quoted"]:
         return match["quoted"][1:-1]
     plain: bytes = match["plain"]
-    return None if plain in _NO_KEYS else plain
+    builds_on = re.search(rb"\$\{?" + re.escape(plain) + rb"\b", match["value"])
+    return None if plain in _NO_KEYS or builds_on else plain
 
 
 def _depth(line: bytes) -> int:

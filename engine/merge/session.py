@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from engine.errors import WorkspaceError
-from engine.merge.choices import Choice, choice_of, text_of
+from engine.merge.choices import Choice, Pick, choice_of, text_of
 from engine.merge.conflict import EXECUTABLE, REGULAR, FileConflict
 from engine.merge.editing import check_markers, keys_marked, written
 from engine.merge.journal import (
@@ -101,7 +101,7 @@ class ResolutionSession:
             (path, hunk)
             for path in (self._by_path if paths is None else paths)
             for hunk in self.open_hunks(path)
-            if text_of(hunk, made) is not None
+            if text_of(hunk, made) is not None and not self._is_of_made_base(path, made)
         ]
         return self._choose(wanted, made) if wanted else self
 
@@ -296,9 +296,15 @@ class ResolutionSession:
     ) -> "ResolutionSession":
         if any(text_of(hunk, choice) is None for _, hunk in hunks):
             raise ValueError(f"{choice!r} does not fit this hunk")
+        if any(self._is_of_made_base(path, choice) for path, _ in hunks):
+            raise ValueError("this base has markers: git made it of several that conflict")
         return self._with(
             HunksChosen(tuple(HunkAt(path, hunk.key) for path, hunk in hunks), choice)
         )
+
+    def _is_of_made_base(self, path: bytes, choice: Choice) -> bool:
+        """Tell if this would put the markers of a base into the result that nobody wrote."""
+        return choice is Pick.BASE and self.conflict(path).is_base_made
 
     def _check_markers(self, path: bytes, text: bytes) -> None:
         check_markers(text)

@@ -107,7 +107,7 @@ def _sides(conflict: FileConflict) -> Iterator[Option]:
     names = conflict.names
     yield _side(conflict, Whole.TARGET, conflict.target, names.target)
     yield _side(conflict, Whole.INCOMING, conflict.incoming, names.incoming)
-    if conflict.base and not conflict.below:
+    if conflict.base and not (conflict.below or conflict.is_base_made):
         path = _home(conflict, conflict.base)
         results = (result_of(conflict.base, path), *gone(conflict, path))
         effect = f"{shown(path)} as it was before both; neither change is taken"

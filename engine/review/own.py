@@ -194,18 +194,34 @@ def _sign(path: Path) -> object:
 def as_index(state: Unfinished, told: MergedTrees | None, tree: str) -> MergedTrees:
     """Return the merge as the user's index has it, with git's messages where they agree.
 
-    Git names colliding files after what the sides are called, and those names differ here.
+    Git names colliding files, and labels the markers in merged texts, after what the sides are
+    called. Those names differ here, and so do the objects of such texts.
     """
-    if told is not None and sorted(map(_stages, told.conflicts)) == sorted(
-        map(_stages, state.conflicts)
-    ):
-        return replace(told, tree=tree)
-    open_ = {one.path for one in state.conflicts}
-    said = told.messages if told is not None else ()
-    known = [message for message in said if open_.issuperset(message.paths)]
+    there = {one.path: one for one in state.conflicts}
+    if told is None:
+        told = MergedTrees(tree=tree)
+    elif _is_same(told.conflicts, there):
+        as_there = tuple(there.get(one.path, one) for one in told.conflicts)
+        return replace(told, tree=tree, conflicts=as_there)
+    open_ = {one.path for one in told.conflicts}
+    about = [(message, open_.intersection(message.paths)) for message in told.messages]
+    known = [message for message, paths in about if paths and paths <= there.keys()]
     named = {path for message in known for path in message.paths}
     made = [_message(one) for one in state.conflicts if one.path not in named]
     return MergedTrees(tree=tree, conflicts=state.conflicts, messages=(*known, *made))
+
+
+def _is_same(told: Sequence[ConflictedPath], there: Mapping[bytes, ConflictedPath]) -> bool:
+    """Tell if both name the same conflicts; paths that git made up are told by their objects."""
+    paths = {
+        one.path for one in told if one.path in there and _modes(one) == _modes(there[one.path])
+    }
+    mine = sorted(_stages(one) for one in told if one.path not in paths)
+    return mine == sorted(_stages(one) for path, one in there.items() if path not in paths)
+
+
+def _modes(one: ConflictedPath) -> tuple[str | None, ...]:
+    return tuple(stage.mode if stage else None for stage in (one.base, one.ours, one.theirs))
 
 
 def _stages(one: ConflictedPath) -> str:

@@ -378,6 +378,7 @@ class LiveRun:
                 await self.know_logins()
                 await self._stop_for_day()
             self._look_for_stalls()
+            await self._end_what_is_done()
             await self._look_outside()
             self._look_at_the_clock()
 
@@ -388,6 +389,12 @@ class LiveRun:
             if stall_s and activity is not None and activity.watch is not None:
                 for fact in stall_facts(worker, activity.watch, stall_s=stall_s):
                     self.feed(fact)
+
+    async def _end_what_is_done(self) -> None:
+        for worker in list(self._state.workers):
+            activity = self._activities.of(worker)
+            if activity is not None and activity.watch is not None:
+                await activity.watch.end_what_is_done()
 
     async def _look_outside(self) -> None:
         """Tell of connections that agents under an allow-list tried."""

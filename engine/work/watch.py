@@ -5,6 +5,7 @@ state; facts that the journal has already seen change nothing the second time.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from itertools import groupby
@@ -44,6 +45,8 @@ _LONGEST_LIMIT_S = 31 * 24 * 3600.0
 """The longest time for which a vendor refuses a login: some budgets are those of a month."""
 _HOLDS_UP = frozenset({"429", "503", "529"})
 """Answers of a model that has too much to do, or too much of this login."""
+_LINGER_S = 10.0
+_LINGERS = "it was done, and did not end by itself; it was ended"
 _GOES_ON = (a.Said, a.Thought, a.ToolCalled, a.ToolEnded, a.TurnEnded)
 _LATER = {
     False: "it hears it when it is taken up again",
@@ -89,6 +92,7 @@ class Watch:
     _early: list[str] = field(default_factory=list)
     _sending: anyio.Lock = field(default_factory=anyio.Lock)
     _is_input_open: bool = True
+    _done_at: float | None = None
     _carried: tuple[str, ...] = ()
     _is_held_up: bool = False
 
@@ -303,7 +307,16 @@ class Watch:
         if self.keeps_stdin and self._is_input_open and self.logbook.is_turn_over:
             # An agent that reads messages from its input ends only when that is closed.
             self._is_input_open = False
+            self._done_at = self.clock.monotonic()
             await self._send(None)
+
+    async def end_what_is_done(self) -> None:
+        """End an agent that has had its last turn and does not go, though its input is closed."""
+        if self._done_at is not None and self.clock.monotonic() - self._done_at >= _LINGER_S:
+            self._done_at = None
+            self.logbook.remark(LogKind.NOTE, _LINGERS, self.clock.now())
+            with suppress(HostLost):  # it has gone after all
+                await self.stop(StopCause.DONE, is_kill=False)
 
     async def _send(self, data: bytes | None) -> None:
         """Write to its input, or close that."""
@@ -391,19 +404,20 @@ class Watch:
             await self._send(data)
 
     def _ended(self, end: AttemptExit, offset: int) -> f.AttemptEnded:
+        is_done = end.cause is StopCause.DONE
+        cause = None if is_done else end.cause
         outcome = self.parser.finish(
             Ending(
-                exit_code=end.exit_code,
-                signal=end.signal,
+                exit_code=0 if is_done else end.exit_code,
+                signal=None if is_done else end.signal,
                 not_started=end.not_started,
-                cause=end.cause,
+                cause=cause,
             )
         )
         self._note(outcome.last_events, self.clock.now())
         self.logbook.sample(end.usage)
         self.logbook.end(outcome.text, self.clock.now())
         self.read_to = offset
-        cause = end.cause
         if cause is None and self.budget_hit is not None and not outcome.ok:
             cause = StopCause.BUDGET  # it noticed by itself
         return f.AttemptEnded(

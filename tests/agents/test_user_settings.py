@@ -21,17 +21,19 @@ VARIABLES = {
     "qwen": 'OPENAI_API_KEY="{key}"\nOPENAI_BASE_URL={url}/v1\nOPENAI_MODEL=fake-model\n',
 }
 TABLES = ("gemini", "qwen", "opencode", "copilot", "pi", "cline")
-OVER_ACP = ("claude-acp", "codex-acp", "opencode-acp", "copilot-acp")
+OVER_ACP = ("claude-acp", "codex-acp", "opencode-acp", "copilot-acp", "gemini-acp", "qwen-acp")
 NO_MCP = ("pi",)
 LEFT_OUT = {
     "gemini": "hooks",
     "qwen": "hooks",
+    "gemini-acp": "hooks",
+    "qwen-acp": "hooks",
     "opencode": "plugin",
     "opencode-acp": "plugin",
     "claude-acp": "hooks",
     "codex-acp": "notify",
 }
-MODELS = {"gemini": "gemini-2.5-flash"}
+MODELS = {"gemini": "gemini-2.5-flash", "gemini-acp": "gemini-2.5-flash"}
 SKILLS = {"cline": "Available skills: brew"}
 """The words of a client that does not hand on what a skill says of itself."""
 UNNAMED = "the-unnamed-value"
@@ -231,7 +233,7 @@ def test_what_the_user_of_another_client_has_reaches_it(
     server = serve(WORK)
     server.is_by_conversation = True
     user = Kept(agent, folder, server)
-    if agent == "qwen":
+    if agent in {"qwen", "qwen-acp"}:
         del user.real.env["OPENAI_API_KEY"]  # else that is the one it takes
     model = {"model": MODELS[agent]} if agent in MODELS else {}
     result = user.run(**model)
@@ -256,7 +258,7 @@ def test_the_user_of_another_client_says_what_reaches_it(
     server = serve(WORK)
     server.is_by_conversation = True
     user = Kept(agent, folder, server)
-    if agent == "qwen":
+    if agent in {"qwen", "qwen-acp"}:
         del user.real.env["OPENAI_API_KEY"]
     model = {"model": MODELS[agent]} if agent in MODELS else {}
     assert user.run(user_settings="none", **model)["outcome"] == "success"

@@ -374,3 +374,34 @@ def test_an_answer_is_kept_for_all_runs_of_a_repository(repository: Shell):
         wait_event(process, "Asked")
         assert repository.plait("rules").out.startswith("no answer is kept")
         assert repository.plait("cancel", "--all").code == 1
+
+
+STAYS = """
+import json, signal, sys
+for line in sys.stdin:
+    said = json.loads(line)
+    if said["method"] == "session/prompt":
+        open("done.txt", "w").write("done")
+    results = {
+        "initialize": {"protocolVersion": 1, "agentCapabilities": {}},
+        "session/new": {"sessionId": "s"},
+        "session/prompt": {"stopReason": "end_turn"},
+    }
+    answer = {"jsonrpc": "2.0", "id": said["id"], "result": results[said["method"]]}
+    print(json.dumps(answer), flush=True)
+signal.pause()
+"""
+
+
+def test_an_agent_that_is_done_and_does_not_go_is_ended(repository: Shell):
+    told = {
+        "agents": {"a": {"adapter": "acp", "argv": ["python3", "-c", STAYS]}},
+        "pipelines": [{"name": "p", "steps": [{"name": "fix", "agent": "a", "prompt": "fix it"}]}],
+    }
+    (repository.folder / "fix.yaml").write_text(json.dumps(told))
+    done = repository.plait("run", "fix.yaml", "--headless")
+    assert done.code == 3, done.err
+    assert "fix: success (1 of 1)" in done.err
+    assert "did not end by itself" in repository.plait("logs", "fix/worker_1").out
+    worker = repository.plait("status", "--json").json()["steps"][0]["workers"][0]
+    assert (worker["outcome"], worker["cause"], worker["error"]) == ("success", None, None)

@@ -353,6 +353,27 @@ async def test_crossed_histories_have_the_conflicts_of_git(lab: Lab):
     ]
 
 
+async def test_a_base_that_git_made_with_markers_in_it_is_nobodys_choice(lab: Lab):
+    """Two ancestors that conflict leave marked text as the base: once text, once a deleted file."""
+    lines = [TEXT.replace(b"line 2\n", b"line %d of %s\n" % (2, who)) for who in (b"a", b"b")]
+    root = lab.trees.commit({b"f": file(TEXT), b"g": file(TEXT)})
+    a, b = (lab.trees.commit({b"f": file(text), b"g": file(text)}, root) for text in lines)
+    mine = lab.trees.commit({b"f": file(lines[0] + b"mine\n"), b"g": file(lines[0])}, a, b)
+    theirs = lab.trees.commit({b"f": file(lines[1] + b"theirs\n")}, b, a)
+    made = await preview(await lab.repo(), mine, theirs)
+    text, deleted = made.conflicts.files
+    assert (text.kind, deleted.kind) == (ConflictKind.CONTENTS, ConflictKind.MODIFY_DELETE)
+    for one in (text, deleted):
+        assert one.base is not None
+        assert b"<<<<<<<<< " in (one.base.content or b"")
+        assert Whole.BASE not in {option.choice for option in options(one)}
+    session = ResolutionSession(made.conflicts.files)
+    assert len(session.open_hunks(b"f")) == len(text.hunks) > 0
+    with pytest.raises(ValueError, match="git made it of several"):
+        session.choose(b"f", 0, "base")
+    assert session.choose_rest("base") == session
+
+
 async def test_a_result_may_not_hold_a_path_that_reaches_into_git(lab: Lab):
     lab.put(STORIES[0].base, STORIES[0].target, STORIES[0].incoming)
     repo = await lab.repo()

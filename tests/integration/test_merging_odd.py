@@ -13,16 +13,53 @@ import pytest
 
 from engine.errors import WorkspaceError
 from engine.git.runner import Repo
-from engine.merge import FileResult, ResolutionSession, Whole, options
+from engine.merge import (
+    ConflictKind,
+    FileConflict,
+    FileResult,
+    ResolutionSession,
+    Whole,
+    kind_named,
+    options,
+)
+from engine.messages import commands as c
+from engine.review.own import OwnMerge
 from engine.review.preview import Previewed, preview
 from engine.review.results import result_tree
 from tests.support.merge_oracle import ENVIRONMENT
 from tests.support.odd_merges import put
 
 pytestmark = pytest.mark.anyio
-HOW_MANY = 10_000 if os.environ.get("PLAIT_THOROUGH") else 200
+HOW_MANY = 10_000 if os.environ.get("PLAIT_THOROUGH") else 60
 AT_ONCE = 20
 MOST_CHOICES = 3
+MUST_OCCUR = frozenset(
+    {
+        ConflictKind.CONTENTS,
+        ConflictKind.DIRECTORY_FILE,
+        ConflictKind.DIRECTORY_RENAME,
+        ConflictKind.DISTINCT_TYPES,
+        ConflictKind.MODIFY_DELETE,
+        ConflictKind.RENAME_ADD,
+        ConflictKind.RENAME_DELETE,
+        ConflictKind.RENAME_RENAME,
+        ConflictKind.SUBMODULE,
+    }
+)
+PLAIN_KINDS = frozenset(
+    {
+        ConflictKind.CONTENTS,
+        ConflictKind.ADD_ADD,
+        ConflictKind.BINARY,
+        ConflictKind.MODIFY_DELETE,
+        ConflictKind.MODE,
+        ConflictKind.SYMLINK,
+        ConflictKind.SUBMODULE,
+        ConflictKind.EOL,
+        ConflictKind.NO_NEWLINE,
+    }
+)
+"""Kinds of which `git checkout --ours` leaves what "keep ours" does: one path, no other in it."""
 _LABEL = re.compile(rb"^([<>|]{7,}) .*$", re.MULTILINE)
 _REFUSED = re.compile("cannot be a tree|put different files at")
 _INVENTED = re.compile(rb"~[^/]*")
@@ -54,8 +91,9 @@ class Checkout:
     def merged(self, seed: int) -> Stages | None:
         """Return the index that `git merge` leaves; None where git dies of a bug of its own.
 
-        Marked text is told without its labels.
+        The merge stays under way in the checkout. Marked text is told without its labels.
         """
+        self.git("update-ref", "-d", "MERGE_HEAD")
         self.git("read-tree", "--reset", f"{seed}/target")
         self.git("update-ref", "--no-deref", "HEAD", f"refs/heads/{seed}/target")
         self.git("checkout", "-q", "-f", "--detach", f"{seed}/target")
@@ -67,7 +105,6 @@ class Checkout:
         rows = [row for row in self.git("ls-files", "-s", "-z").split(b"\0") if row]
         split = [(*row.split(b"\t", 1)[0].split(), row.split(b"\t", 1)[1]) for row in rows]
         contents = self.contents([oid.decode() for mode, oid, _, _ in split])
-        self.git("update-ref", "-d", "MERGE_HEAD")
         return {
             (plain_path(path), int(stage)): (mode.decode(), contents.get(oid.decode(), oid))
             for mode, oid, stage, path in split
@@ -141,6 +178,12 @@ def same_as_git(lab: Checkout, found: Found) -> None:
     assert mine == clean
     if open_:
         assert found.made.conflicts.files
+    bases = [one.base for one in found.made.conflicts.files if one.base]
+    told = {
+        (one.mode, one.blob.encode() if one.content is None else _LABEL.sub(rb"\1", one.content))
+        for one in bases
+    }
+    assert told.issuperset(entry for (_, stage), entry in open_.items() if stage == 1)
 
 
 def decided(made: Previewed, choice: Whole) -> ResolutionSession:
@@ -173,13 +216,16 @@ def own_at(made: Previewed, choice: Whole, path: bytes) -> set[Entry]:
     }
 
 
-async def keeps_a_side(lab: Checkout, repo: Repo, found: Found, choice: Whole) -> None:
+async def keeps_a_side(
+    lab: Checkout, repo: Repo, found: Found, choice: Whole
+) -> dict[bytes, Entry]:
     """Decide all for one side: all of its versions are there, and all that had no conflict."""
     made = found.made
     results = decided(made, choice).results()
     assert results is not None
     after = lab.listing(await result_tree(repo, made.merged, made.conflicts, results))
     keeps_what_is_clean(found, after, choice)
+    leaves_nothing_of_gits_own(found, after, choice)
     number, tree = (2, made.sides.ours) if choice is Whole.TARGET else (3, made.sides.theirs)
     versions = lab.listing(tree)
     for (path, stage), entry in stages_of(lab, made).items():
@@ -187,9 +233,25 @@ async def keeps_a_side(lab: Checkout, repo: Repo, found: Found, choice: Whole) -
             # Git may have merged the version with another one; then the side's own is meant.
             own = {entry, versions.get(path, entry), *own_at(made, choice, path)}
             assert own.intersection(after.values()), (choice, path, "the version is lost")
+    if found.index is not None and all(map(is_plain, made.conflicts.files)):
+        git = {path: entry for (path, stage), entry in found.index.items() if stage in (0, number)}
+        assert {plain_path(path): entry for path, entry in after.items()} == git, choice
+    return after
 
 
-async def keeps_what_it_says(lab: Checkout, repo: Repo, found: Found) -> None:
+def is_plain(one: FileConflict) -> bool:
+    return one.kind in PLAIN_KINDS and not one.held
+
+
+def leaves_nothing_of_gits_own(found: Found, after: Mapping[bytes, Entry], told: object) -> None:
+    """Find no path in a result that git made up, and no marker."""
+    assert not after.keys() & set(found.made.conflicts.invented), told
+    assert [path for path, (_, content) in after.items() if b"<<<<<<<" in content] == [], told
+
+
+async def keeps_what_it_says(
+    lab: Checkout, repo: Repo, found: Found, before: Mapping[bytes, Entry]
+) -> None:
     """Take some of the choices that are offered, each with all else decided for the target."""
     made = found.made
     every = [(one, offered) for one in made.conflicts.files for offered in options(one)]
@@ -205,8 +267,36 @@ async def keeps_what_it_says(lab: Checkout, repo: Repo, found: Found) -> None:
         after = lab.listing(tree)
         moved = one.moved_to.path if one.moved_to and offered.choice is Whole.MOVE else None
         keeps_what_is_clean(found, after, (one.path, offered.choice), but=moved)
+        leaves_nothing_of_gits_own(found, after, (one.path, offered.choice))
+        changed = {
+            path for path in after.keys() | before.keys() if after.get(path) != before.get(path)
+        }
+        assert changed <= {moved, *places_of(one)}, (one.path, offered.choice, "is not of it")
         for result in session.file_results(one.path) or ():
             told(after, result, offered.label)
+
+
+def places_of(one: FileConflict) -> set[bytes]:
+    """Return the paths that a decision about one conflict may change."""
+    sides = (side.path for side in (one.base, one.target, one.incoming) if side)
+    free = {one.free_path} if one.free_path else set[bytes]()
+    return {one.path, *sides, *one.below} | free
+
+
+async def is_the_same_in_the_checkout(
+    lab: Checkout, found: Found, want: Mapping[bytes, Entry]
+) -> None:
+    """Decide the merge that is under way there for the incoming side."""
+    if found.index is None or not any(stage for _, stage in found.index):
+        return
+    own = await OwnMerge.begin(lab.folder, ENVIRONMENT)
+    for one in found.made.conflicts.files:
+        await own.resolve(c.ChooseWhole(path=os.fsdecode(one.path), choice="incoming"))
+    await own.resolve(c.FinishResolving())
+    assert lab.git("ls-files", "-u") == b""
+    after = lab.listing(lab.git("write-tree").decode().strip())
+    plain = ({plain_path(path): entry for path, entry in tree.items()} for tree in (after, want))
+    assert next(plain) == next(plain), "the user's own merge came to another tree"
 
 
 def told(after: Mapping[bytes, Entry], result: FileResult, label: str) -> None:
@@ -228,9 +318,26 @@ async def test_odd_merges_are_those_of_git_and_lose_nothing(tmp_path: Path, firs
         try:
             same_as_git(lab, found)
             if not made.is_clean:
-                await keeps_a_side(lab, repo, found, Whole.TARGET)
-                await keeps_a_side(lab, repo, found, Whole.INCOMING)
-                await keeps_what_it_says(lab, repo, found)
+                mine = await keeps_a_side(lab, repo, found, Whole.TARGET)
+                theirs = await keeps_a_side(lab, repo, found, Whole.INCOMING)
+                await keeps_what_it_says(lab, repo, found, mine)
+                if seed % 2:
+                    await is_the_same_in_the_checkout(lab, found, theirs)
         except (AssertionError, WorkspaceError) as error:
             wrong.append(f"{seed}: {type(error).__name__} {str(error)[:600]}")
     assert not wrong, f"{len(wrong)} of {AT_ONCE}:\n" + "\n".join(wrong)
+
+
+def test_odd_merges_are_of_every_kind_and_every_third_has_several_bases(tmp_path: Path):
+    """A generator that runs dry would prove nothing."""
+    put(tmp_path / "repo", range(60))
+    lab = Checkout(tmp_path / "repo")
+    pairs = "".join(f"{seed}/target {seed}/incoming\n" for seed in range(60)).encode()
+    said = lab.git("merge-tree", "--write-tree", "--messages", "-z", "--stdin", stdin=pairs)
+    kinds = {kind_named(word.decode()) for word in re.findall(rb"(CONFLICT \([^)]*\))\0", said)}
+    assert kinds >= MUST_OCCUR
+    bases = {
+        len(lab.git("merge-base", "--all", f"{seed}/target", f"{seed}/incoming").split())
+        for seed in range(0, 60, 3)
+    }
+    assert bases == {2, 3}

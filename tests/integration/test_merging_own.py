@@ -313,3 +313,41 @@ async def test_a_lock_of_one_that_lives_is_never_taken_away(built: RepositoryBui
     lock.write_text(f"plait landing own merge {me.pid} {me.create_time() - 60}\n")
     await remove_dead_locks(merge.repo)
     assert not lock.exists()
+
+
+@pytest.fixture
+def moved_along(tmp_path: Path) -> RepositoryBuilder:
+    """A merge under way: `c/new` was added to a moved folder, `b/f` moved twice and conflicts."""
+    made = RepositoryBuilder(tmp_path / "project")
+    made.commit({"b/f": SOURCE, "b/g": SOURCE + "g\n", "b/h": SOURCE + "h\n"}, "start")
+    made.git("checkout", "-q", "-b", "side")
+    made.git("mv", "b", "c")
+    made.commit({"c/f": changed(3, "theirs")}, "move the folder")
+    made.git("checkout", "-q", "main")
+    made.git("mv", "b/f", "mine")
+    made.commit({"mine": changed(3, "mine"), "b/new": "new\n"}, "move a file, add another")
+    assert made.try_git("merge", "side").returncode
+    return made
+
+
+async def test_a_file_for_a_moved_folder_is_told_beside_a_text_with_markers(
+    moved_along: RepositoryBuilder,
+):
+    view = await (await opened(moved_along)).conflicts()
+    told = {file.path: str(file.kind) for file in view.files}
+    assert told == {"b/f": "rename/rename", "c/new": "directory rename"}
+
+
+async def test_a_file_for_a_moved_folder_stays_told_when_others_are_resolved(
+    moved_along: RepositoryBuilder,
+):
+    moved_along.git("rm", "-q", "--cached", "b/f", "mine")
+    moved_along.git("add", "c/f")
+    merge = await opened(moved_along)
+    view = await merge.conflicts()
+    assert [(file.path, str(file.kind)) for file in view.files] == [("c/new", "directory rename")]
+    await merge.resolve(c.ChooseWhole(path="c/new", choice="target"))
+    await merge.resolve(c.FinishResolving())
+    staged = moved_along.git("ls-files").split("\n")
+    assert "b/new" in staged
+    assert "c/new" not in staged

@@ -7,7 +7,7 @@ content, mode and place that change at once. Every third history is crossed, so 
 
 import random
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,25 @@ from tests.support.merge_stories import File, Tree, file
 
 LINK, SUBMODULE, EXECUTABLE = "120000", "160000", "100755"
 Deed = Callable[[Tree, random.Random, bytes], None]
+
+
+ODD_NAMES = (
+    b"a/line\nbreak",
+    b'a/quo"te',
+    b"b/latin-\xe9",
+    b"a/ blank ",
+    b":(top)a",
+    b"a/[f]*",
+    b"-f",
+    b"a\\b/f",
+    b"odd\n/f",
+    b"a/deep/\tf",
+)
+ATTRIBUTES = (
+    b"*1 merge=union\n",
+    b"*2 -merge\n",
+    b"* conflict-marker-size=9\n",
+)
 
 
 def _text(dice: random.Random, name: bytes) -> bytes:
@@ -31,13 +50,22 @@ def first_tree(dice: random.Random) -> Tree:
     tree[b"link"] = (LINK, b"a")
     tree[b"pic"] = file(b"\0" + _text(dice, b"pixel"))
     tree[b"sub"] = (SUBMODULE, b"%040x" % dice.randrange(1 << 80))
+    if dice.random() < 0.3:
+        tree[dice.choice(ODD_NAMES)] = file(_text(dice, b"oddly named"))
+    if dice.random() < 0.2:
+        tree[b".gitattributes"] = file(dice.choice(ATTRIBUTES))
     if dice.random() < 0.5:
         tree |= {b"Case": file(_text(dice, b"upper")), b"case": file(_text(dice, b"lower"))}
     return tree
 
 
 def _put(tree: Tree, path: bytes, entry: File) -> None:
-    """Put an entry at a path: what stands in its way goes, files above and folders below."""
+    """Put an entry at a path: what stands in its way goes, files above and folders below.
+
+    Attributes stay a file: git refuses a link in their place, and so does plait.
+    """
+    if path.lower().endswith(b".gitattributes") and not entry[0].startswith("100"):
+        return
     parts = path.split(b"/")
     for depth in range(1, len(parts)):
         tree.pop(b"/".join(parts[:depth]), None)
@@ -132,6 +160,30 @@ def _swap(tree: Tree, dice: random.Random, who: bytes) -> None:
     tree[one], tree[other] = tree[other], tree[one]
 
 
+def _submodule(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Move a submodule on to another commit."""
+    del who
+    links = sorted(path for path, (mode, _) in tree.items() if mode == SUBMODULE)
+    if links:
+        tree[dice.choice(links)] = (SUBMODULE, b"%040x" % dice.randrange(1 << 80))
+
+
+def _copy(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Put the same file elsewhere too, so that a move may have come from either."""
+    path = _pick(tree, dice)
+    folder = dice.choice([b"a/", b"b/", b"c/", b""])
+    _put(tree, folder + dice.choice([b"moved", b"copy-of-" + who]), tree[path])
+
+
+def _nest(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Move a folder into one of its own, or all that is there below a new one."""
+    folders = sorted({path.rpartition(b"/")[0] for path in tree if b"/" in path})
+    old = dice.choice(folders) + b"/" if folders and dice.random() < 0.8 else b""
+    new = old + dice.choice([b"deep/", b"in-" + who + b"/"])
+    for path in [path for path in sorted(tree) if path.startswith(old)]:
+        _put(tree, new + path[len(old) :], tree.pop(path))
+
+
 def _case(tree: Tree, dice: random.Random, who: bytes) -> None:
     path = _pick(tree, dice)
     head, slash, name = path.rpartition(b"/")
@@ -173,6 +225,9 @@ DEEDS: Mapping[Deed, int] = {
     _type: 3,
     _replace: 2,
     _swap: 1,
+    _submodule: 2,
+    _copy: 2,
+    _nest: 1,
     _case: 1,
     _all_at_once: 3,
     _ends: 1,
@@ -188,14 +243,34 @@ def edited(tree: Tree, dice: random.Random, who: bytes, *, most: int = 5) -> Tre
     return new
 
 
-def _joined(one: Tree, other: Tree, dice: random.Random) -> Tree:
-    """Return a tree that somebody may have made of two: of each path one of both versions."""
+def _meet(target: Tree, incoming: Tree, dice: random.Random) -> None:
+    """Let both sides do to one file what does not go together."""
+    shared = (path for path, entry in sorted(target.items()) if incoming.get(path) == entry)
+    paths = [path for path in shared if target[path][0].startswith("100")]
+    if not paths:
+        return
+    path = dice.choice(paths)
+    mode, content = incoming[path]
+    incoming[path] = (mode, content + b"met by incoming\n")
+    match dice.randrange(3):
+        case 0:
+            del target[path]
+            _put(target, b"c/met", (mode, content + b"met by target\n"))
+            _put(incoming, b"c/met", file(_text(dice, b"met anew")))
+        case 1:
+            _put(target, path, dice.choice([(LINK, b"met"), (SUBMODULE, b"%040x" % 7)]))
+        case _:
+            _put(target, path + b"/met", file(_text(dice, b"met below")))
+
+
+def _joined(tips: Sequence[Tree], dice: random.Random) -> Tree:
+    """Return a tree that somebody may have made of some: of each path one of the versions."""
     tree: Tree = {}
-    for path in sorted(one.keys() | other.keys()):
-        entry = dice.choice([one, other]).get(path)
+    for path in sorted({path for tip in tips for path in tip}):
+        entry = dice.choice(tips).get(path)
         if entry is not None:
             _put(tree, path, entry)
-    return tree or dict(one)
+    return tree or dict(tips[0])
 
 
 def commit(name: str, tree: Tree, *parents: str) -> bytes:
@@ -221,20 +296,40 @@ def history(seed: int) -> Iterator[bytes]:
     base = first_tree(dice)
     yield commit(f"{seed}/base", base)
     target, incoming = edited(base, dice, b"target"), edited(base, dice, b"incoming")
+    if dice.random() < 0.3:
+        _meet(target, incoming, dice)
     if seed % 3:
         yield commit(f"{seed}/target", target, f"{seed}/base")
         yield commit(f"{seed}/incoming", incoming, f"{seed}/base")
         return
-    sides = (("target", target), ("incoming", incoming))
-    for name, tree in sides:
+    yield from _crossed(seed, dice, (base, target, incoming))
+
+
+def _crossed(seed: int, dice: random.Random, trees: tuple[Tree, Tree, Tree]) -> Iterator[bytes]:
+    """Yield sides that merged the same commits, each in its own way: two or three, once or twice.
+
+    So many bases they have. Crossed twice, the bases are crossed themselves.
+    """
+    base, *tips = trees
+    names = ["target", "incoming"]
+    if dice.random() < 0.3:
+        names.append("third")
+        tips.append(edited(base, dice, b"third"))
+    for name, tree in zip(names, tips, strict=True):
         yield commit(f"{seed}/{name}-1", tree, f"{seed}/base")
-    agreed = _joined(target, incoming, dice)
-    for name, other in (("target", "incoming"), ("incoming", "target")):
-        joined = agreed if dice.random() < 0.6 else _joined(target, incoming, dice)
-        parents = f"{seed}/{name}-1", f"{seed}/{other}-1"
-        yield commit(f"{seed}/{name}-2", joined, *parents)
-        last = edited(joined, dice, name.encode(), most=3)
-        yield commit(f"{seed}/{name}", last, f"{seed}/{name}-2")
+    last = dice.choice([2, 2, 3])
+    for turn in range(2, last + 1):
+        agreed = _joined(tips, dice)
+        made = [agreed if dice.random() < 0.6 else _joined(tips, dice) for _ in names]
+        for number, (name, joined) in enumerate(zip(names, made, strict=True)):
+            others = [*names[number:], *names[:number]]
+            yield commit(
+                f"{seed}/{name}-m{turn}", joined, *(f"{seed}/{o}-{turn - 1}" for o in others)
+            )
+            made[number] = edited(joined, dice, name.encode(), most=3)
+            ref = f"{seed}/{name}" if turn == last else f"{seed}/{name}-{turn}"
+            yield commit(ref, made[number], f"{seed}/{name}-m{turn}")
+        tips = made
 
 
 def put(folder: Path, seeds: range) -> None:

@@ -22,6 +22,7 @@ _CAUSES = {
     StopCause.HOST_LOST: "its host was lost",
     StopCause.CHECK: "the check failed",
     StopCause.NO_CHANGE: "it changed nothing",
+    StopCause.DONE: "it was done, and did not end by itself",
     StopCause.AGENT: "the agent reported an error",
     StopCause.SETUP: "the workspace could not be set up",
 }

@@ -111,6 +111,23 @@ def test_a_setting_that_both_changed_is_no_list():
     assert said(one_hunk("size = 1\n", "size = 2\n", "size = 3\n"), Rule.LIST) == []
 
 
+@pytest.mark.parametrize("base", ["", "{}1\n"])
+@pytest.mark.parametrize(
+    "key", ["flask==", "flask[async]>=", "flask<", "export A=", "A=", '"a": ', "a: "]
+)
+def test_a_value_that_both_gave_one_key_is_never_kept_twice(key: str, base: str):
+    mine, theirs = f"{key}2\n", f"{key}3\n"
+    hunk = one_hunk(base.format(key), f"{mine}zoo=1\n", f"{theirs}ape=1\n")
+    texts = [idea.text.decode() for idea in ideas(hunk)]
+    assert not [text for text in texts if mine in text and theirs in text]
+
+
+def test_values_that_build_on_the_one_before_are_kept_both():
+    mine, theirs = "export PATH=/a:$PATH\n", "export PATH=/b:${PATH}\n"
+    both = (mine + theirs).encode()
+    assert both in [idea.text for idea in ideas(one_hunk("", mine, theirs))]
+
+
 def test_statements_are_no_list():
     assert said(one_hunk("", "run(a)\n", "run(b)\n"), Rule.LIST) == []
 

@@ -378,6 +378,15 @@ def test_a_very_long_conflict_is_drawn_in_its_room_and_the_rest_is_named():
     assert "more lines  enter shows all" in shown
 
 
+def test_a_side_whose_name_ends_with_an_s_keeps_its_name():
+    made = ReviewPort(conflicted_view(), files=(texts("a", "1\n", "2\n", "3\n"),))
+    pane = ReviewPane()
+    pane.show(replace(made.view_of(), incoming="theirs"))
+    offer = pane.offer_of("take_incoming")
+    assert offer is not None
+    assert offer.label == "theirs'"
+
+
 def test_picking_brings_the_line_under_the_cursor_into_sight():
     sides = ("".join(f"{who} {n}\n" for n in range(300)) for who in ("one", "two"))
     made = ReviewPort(conflicted_view(), files=(texts("long.txt", "base\n", *sides),))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.merge import combine
+from engine.merge import combine, owned
 from engine.messages.commands import (
     ChooseHunk,
     ChooseMode,
@@ -258,8 +258,8 @@ def _hunk_offers(raw: ConflictView, file: ConflictFileView, hunk: HunkView) -> l
         "neither": "",
     }
     labels = {
-        "target": f"{raw.target}'s",
-        "incoming": f"{raw.incoming}'s",
+        "target": owned(raw.target),
+        "incoming": owned(raw.incoming),
         "both": f"both, {raw.target} first",
         "both_reversed": f"both, {raw.incoming} first",
         "combined": "both, word by word",
