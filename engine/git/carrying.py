@@ -6,8 +6,6 @@ Either way they are kept in a commit, pinned, before any file is written.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from anyio import to_thread
-
 from engine.errors import DirtyTarget, WorkspaceError
 from engine.git.base import stage_place
 from engine.git.composition import Composed
@@ -136,11 +134,10 @@ async def keep_files(
     for path, stand, source in files:
         version = None
         if stand.is_leaf:
-            content = stand.leads_to
-            if stand.kind is Kind.FILE:
-                content = await to_thread.run_sync(source.read_bytes)
-            words = ("hash-object", "-w", "--no-filters", "--stdin")
-            oid = await repo.line(*words, call=Call(stdin=content))
+            is_file = stand.kind is Kind.FILE
+            words = ("--no-filters", "--", str(source)) if is_file else ("--stdin",)
+            call = Call(stdin=stand.leads_to)
+            oid = await repo.line("hash-object", "-w", *words, call=call)
             version = FileVersion(stand.git_mode, oid)
         entries.append((path, version))
     async with private_index(repo) as index:
@@ -148,8 +145,7 @@ async def keep_files(
         if head is not None:
             await repo.run("read-tree", head, where=where)
         call = Call(stdin=index_lines(entries, repo.zero))
-        words = ("update-index", "--replace", "-z", "--index-info")
-        await repo.run(*words, call=call, where=where)
+        await repo.run("update-index", "--replace", "-z", "--index-info", call=call, where=where)
         tree = await repo.line("write-tree", where=where)
     return await keep_tree(repo, head, tree, wording)
 

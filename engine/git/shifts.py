@@ -216,13 +216,21 @@ def keep(root: str, shifts: Sequence[Shift], folder: Path) -> list[Shift]:
 
 
 def _copy(source: Path, target: Path, mode: int) -> None:
-    """Copy a file durably; no link is followed, and nothing but its mode is taken over."""
+    """Copy a file durably, attributes such as access lists included; no link is followed."""
     read = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(read, "rb") as old, target.open("wb") as new:
         shutil.copyfileobj(old, new, _PIECE)
         new.flush()
         os.fchmod(new.fileno(), mode)
+        _copy_attributes(old.fileno(), new.fileno())
         os.fsync(new.fileno())
+
+
+def _copy_attributes(old: int, new: int) -> None:
+    with suppress(OSError, AttributeError):  # the file system, or the system, has none
+        for name in os.listxattr(old):
+            with suppress(OSError):  # one that the kernel alone may give
+                os.setxattr(new, name, os.getxattr(old, name))
 
 
 def sync(folder: Path) -> None:

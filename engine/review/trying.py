@@ -413,9 +413,10 @@ async def _take_back(repo: Repo, trial: OpenTry) -> TakenBack:
         raise WorkspaceError(
             f"{trial.worktree} is gone", hint="`plait try --keep` ends the try of it."
         )
-    await _require_head(repo, trial)
     place = Checkout(path=trial.worktree, git_dir=trial.git_dir, branch=None, under_way=None)
     async with locked_index(repo, place, _LOCK) as guard:
+        guard.is_kept = guard.was_left  # files half written stay locked until they are whole
+        await _require_head(repo, trial)
         with anyio.CancelScope(shield=True):
             done = await _keep_edited(repo, trial)
             done = replace(done, staged=await _keep_staged(repo, place, trial))

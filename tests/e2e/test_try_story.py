@@ -63,10 +63,6 @@ def test_two_results_are_tried_one_after_the_other_and_one_lands(tried: Shell):
         True,
     )
 
-    refused = tried.plait("land", "s1/worker_1")
-    assert refused.code != 0
-    assert "is trying" in refused.err
-
     done = tried.plait("try", "s2")
     assert done.code == 0, done.err
     assert "is as it was before" in done.err
@@ -82,8 +78,22 @@ def test_two_results_are_tried_one_after_the_other_and_one_lands(tried: Shell):
     assert tried.plait("try", "--back").code == 1
     assert tried.plait("status", "--json").json()["trying"] is None
 
+
+def test_nothing_lands_and_no_landing_is_undone_while_a_try_is_on(tried: Shell):
+    assert tried.plait("try", "s1").code == 0
+    refused = tried.plait("land", "s2/worker_1")
+    assert refused.code != 0
+    assert "is trying" in refused.err
+    assert tried.plait("try", "--back").code == 0
     assert tried.plait("land", "s2/worker_1").code == 0
     assert (tried.folder / "made.txt").read_text() == "two\n"
+    assert tried.plait("try", "s3").code == 0
+    refused = tried.plait("undo")
+    assert refused.code == 1
+    assert "is trying" in refused.err
+    assert tried.plait("try", "--back").code == 0
+    assert tried.plait("undo").code == 0
+    assert not (tried.folder / "made.txt").exists()
 
 
 def test_a_result_with_conflicts_is_refused_and_nothing_is_touched(tried: Shell):
@@ -95,6 +105,6 @@ def test_a_result_with_conflicts_is_refused_and_nothing_is_touched(tried: Shell)
     assert done.code == 2
     assert "conflicts with its target in base.txt" in done.err
     assert tried.plait("try").code == 1
-    assert tried.plait("try", "s1", "--back").code != 0
+    assert tried.plait("try", "s1", "--back").code == 2
     assert picture(built) == before
     assert told(built) == seen

@@ -154,21 +154,42 @@ async def test_it_goes_back_after_the_commit_is_taken_back(place: Checkout):
     assert picture(place.built) == before
 
 
+def diverge(place: Checkout) -> None:
+    """Commit something on `main` that conflicts with the branch `side`."""
+    place.built.git("checkout", "-q", "-b", "side")
+    place.built.commit({"clash": "side\n"}, "side")
+    place.built.git("checkout", "-q", "main")
+    place.built.commit({"clash": "main\n"}, "main")
+
+
+async def test_a_merge_under_way_comes_back_and_can_go_on(place: Checkout):
+    diverge(place)
+    assert place.built.try_git("merge", "side").returncode == 1
+    seen, before = told(place.built), picture(place.built)
+    await tried(place)
+    assert (place.path / "clash").read_text() == "theirs\n"
+    await take_back(await opened(place.built))
+    assert picture(place.built) == before
+    assert told(place.built) == seen
+    place.built.git("merge", "--abort")
+
+
 @pytest.mark.parametrize(
-    ("prepare", "said"),
+    ("words", "said"),
     [
-        ("rebase-merge", "a rebase is under way"),
-        ("BISECT_LOG", "a bisect is under way"),
-        ("sharedindex.0", "the index here is split"),
+        (("rebase", "side"), "a rebase is under way"),
+        (("bisect", "start"), "a bisect is under way"),
+        (("update-index", "--split-index"), "the index here is split"),
     ],
 )
-async def test_states_in_which_nothing_is_tried(place: Checkout, prepare: str, said: str):
-    (place.path / ".git" / prepare).mkdir()
+async def test_states_in_which_nothing_is_tried(place: Checkout, words: list[str], said: str):
+    diverge(place)
+    place.built.try_git(*words)
     before = picture(place.built)
     with pytest.raises(WorkspaceError, match=said):
         await tried(place)
     assert picture(place.built) == before
-    assert try_in(place.path / ".git/plait") is None
+    assert not (place.path / ".git/plait/try.json").exists()
 
 
 async def test_a_bare_repository_and_a_submodule_are_refused(place: Checkout, tmp_path: Path):
@@ -279,3 +300,61 @@ async def test_a_repository_without_a_commit_gets_its_nothing_back(tmp_path: Pat
     assert trial.aside == (b"changed",)
     await take_back(repo)
     assert picture(built) == before
+
+
+async def test_a_linked_worktree_has_its_own_try(place: Checkout, tmp_path: Path):
+    linked = RepositoryBuilder(tmp_path / "linked", init=False)
+    place.built.git("worktree", "add", "-q", "--detach", "--force", str(linked.path), "main")
+    linked.write("clash", "mine\n")
+    main, before = picture(place.built), (linked.path / "clash").read_bytes()
+    there = await opened(linked)
+    await put_on(there, result_of(place.built, place.tree), now=1.0)
+    assert (linked.path / "clash").read_text() == "theirs\n"
+    assert picture(place.built) == main
+    with pytest.raises(WorkspaceError, match="is trying r1/s1/worker_1"):
+        await tried(place)
+    assert picture(place.built) == main
+    assert await take_back(await opened(place.built)) is not None
+    assert (linked.path / "clash").read_bytes() == before
+    assert linked.git("status", "--porcelain") == "M clash"
+
+
+async def test_files_that_a_sparse_checkout_leaves_out_stay_out(place: Checkout):
+    place.built.git("sparse-checkout", "set", "--no-cone", "/*", "!/changed")
+    assert not (place.path / "changed").exists()
+    seen, before = told(place.built), picture(place.built)
+    trial = await tried(place)
+    assert trial.skipped == 1
+    assert not (place.path / "changed").exists()
+    assert (place.path / "clash").read_text() == "theirs\n"
+    await take_back(await opened(place.built))
+    assert picture(place.built) == before
+    assert told(place.built) == seen
+
+
+async def test_attributes_of_an_own_file_come_back(place: Checkout):
+    file = place.built.write("clash", "mine\n")
+    try:
+        os.setxattr(file, "user.mine", b"kept")
+    except OSError:
+        pytest.skip("no attributes of files here [mount the temporary folder with user_xattr]")
+    await tried(place)
+    assert os.listxattr(file) == []
+    await take_back(await opened(place.built))
+    assert os.getxattr(file, "user.mine") == b"kept"
+
+
+async def test_a_try_cut_short_stays_locked_while_it_cannot_go_back(place: Checkout):
+    before = picture(place.built)
+    trial = await tried(place)
+    lock = place.path / ".git/index.lock"
+    lock.write_bytes(b"plait landing try\n")  # as a process leaves it that is killed
+    place.built.git("update-ref", "refs/heads/main", "refs/plait/kept")
+    repo = await opened(place.built)
+    with pytest.raises(WorkspaceError, match="another commit"):
+        await take_back(repo)
+    assert lock.exists()
+    place.built.git("update-ref", "refs/heads/main", trial.head or "")
+    assert await take_back(repo) is not None
+    assert not lock.exists()
+    assert picture(place.built) == before

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.review.trying import put_on, take_back
+from engine.review.trying import TakenBack, put_on, take_back
 from tests.support.checkouts import opened, picture, result_of, told
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
+NO_FILES = {"INDEX", "HEAD", "BRANCHES"}
 SEEDS = range(300 if os.environ.get("PLAIT_THOROUGH") else 8)
 NAMES = ["a", "b", "a/b", "a/c", "b/a/c", "d e", "ü", "d e/x", "q\n", "z.log", "b/z.log", "é/é"]
 
@@ -60,10 +61,9 @@ def conflict(dice: random.Random, built: RepositoryBuilder) -> None:
     built.try_git("update-index", "--index-info", stdin=lines.encode())
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-async def test_a_try_and_the_way_back_change_nothing(tmp_path: Path, seed: int):
-    dice = random.Random(seed)
-    built = RepositoryBuilder(tmp_path / "repo")
+def random_place(dice: random.Random, folder: Path) -> tuple[RepositoryBuilder, str]:
+    """A checkout with random edits, and the tree of a random result."""
+    built = RepositoryBuilder(folder / "repo")
     built.commit({".gitignore": "*.log\n"}, "start")
     scribble(dice, built.path, 12)
     built.commit(say="base")
@@ -77,6 +77,12 @@ async def test_a_try_and_the_way_back_change_nothing(tmp_path: Path, seed: int):
     if dice.random() < 0.4:
         conflict(dice, built)
     scribble(dice, built.path, dice.randrange(6))
+    return built, tree
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_try_and_the_way_back_change_nothing(tmp_path: Path, seed: int):
+    built, tree = random_place(random.Random(seed), tmp_path)
     seen, before = told(built), picture(built)
     repo = await opened(built)
 
@@ -92,6 +98,46 @@ async def test_a_try_and_the_way_back_change_nothing(tmp_path: Path, seed: int):
     assert (done.edited, done.staged) == ((), "")
     assert picture(built) == before
     assert told(built) == seen
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_nothing_that_is_written_while_trying_is_lost(tmp_path: Path, seed: int):
+    dice = random.Random(seed)
+    built, tree = random_place(dice, tmp_path)
+    before = picture(built)
+    repo = await opened(built)
+
+    trial, _ = await put_on(repo, result_of(built, tree), now=1.0)
+    tried = picture(built)
+    scribble(dice, built.path, 6)
+    if dice.random() < 0.5:
+        built.git("add", "-A")
+    during = picture(built)
+    done = await take_back(repo)
+    after = picture(built)
+
+    assert done is not None
+    touched = {os.fsdecode(one.path) for one in trial.shifts if one.before.is_leaf}
+    assert {name: after.get(name) for name in touched} == {name: before[name] for name in touched}
+    assert after["INDEX"] == before["INDEX"]
+    news = {
+        name: what
+        for name, what in during.items()
+        if what not in (tried.get(name), before.get(name), after.get(name))
+    }
+    assert_kept(built, done, {name: what for name, what in news.items() if name not in NO_FILES})
+
+
+def assert_kept(built: RepositoryBuilder, done: TakenBack, files: dict[str, object]) -> None:
+    """Hold that each file or link that is gone again is kept as it was, twice."""
+    for name, what in files.items():
+        if isinstance(what, tuple) and not isinstance(what[0], tuple):
+            continue  # a folder
+        assert os.fsencode(name) in done.edited
+        copy = Path(done.copies, name)
+        kept = os.fsencode(copy.readlink()) if copy.is_symlink() else copy.read_bytes()
+        assert kept == (what[1] if isinstance(what, tuple) else what)
+        assert built.git_bytes("cat-file", "blob", f"{done.ref}:{name}") == kept
 
 
 def assert_holds(built: RepositoryBuilder, path: bytes, mode: str, oid: str) -> None:

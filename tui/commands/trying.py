@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.api import OpenTry, TakenBack, end_try, keep_try, open_try, try_worker
-from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, add_seen, in_loop, say, seen_of
+from tui.commands.base import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_USAGE,
+    add_repo,
+    add_seen,
+    in_loop,
+    say,
+    seen_of,
+)
 from tui.words.clean import clean, clean_name
 from tui.words.figures import some
 
@@ -35,7 +44,7 @@ async def _try(args: argparse.Namespace) -> int:
     if args.back or args.keep:
         if args.worker:
             say("name a worker, or say --back or --keep; not both")
-            return EXIT_FAILED
+            return EXIT_USAGE
         return await (_back(args) if args.back else _keep(args))
     if not args.worker:
         trial = await open_try(args.repo)
