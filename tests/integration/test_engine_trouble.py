@@ -18,6 +18,7 @@ from engine.run.journal import Journal
 from engine.run.performer import Performer
 from engine.work.activities import Activity
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +97,8 @@ async def test_an_agent_that_cannot_be_followed_is_ended_before_its_next_attempt
         error = report.steps["a"].worker_results[0].error
         assert error is not None
         assert "No such device" in error
-        assert await to_thread.run_sync(place.names) == {"plait-zygote"}
+        # The keeper writes down the end of its agent, and then goes itself.
+        await wait_until(lambda: place.names() == {"plait-zygote"})
 
 
 def failing_at(number: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
