@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 from anyio import to_thread
 
 from engine.errors import GitFailed
@@ -28,6 +29,7 @@ _PARENTS = 100
 _FIRST = ("refs/heads/", "refs/tags/", "refs/stash", "refs/pseudo/")
 _MOST_COMMITS = 5_000
 _MOST_TRIES = 60
+_LONGEST_SALVAGE_S = 60.0
 Fetch = Callable[[str], Coroutine[object, object, str | None]]
 """Fetches a pattern of our refs; tells why that was refused."""
 
@@ -131,11 +133,12 @@ class _Salvage:
     parents: dict[str, list[str]]
     refused: set[str] = field(default_factory=set)
     tries: int = _MOST_TRIES
+    until: float = field(default_factory=lambda: anyio.current_time() + _LONGEST_SALVAGE_S)
 
     async def take(self, commits: Sequence[str]) -> None:
         """Import these, oldest first, in halves where git refuses them together."""
         sound = [oid for oid in commits if self._is_sound(oid)]
-        if not sound or not self.tries:
+        if not sound or not self.tries or anyio.current_time() > self.until:
             return
         self.tries -= 1
         below = {parent for oid in sound for parent in self.parents[oid]}
