@@ -211,7 +211,7 @@ def keep(root: str, shifts: Sequence[Shift], folder: Path) -> list[Shift]:
         if _digest(copy) != shift.before.digest:
             raise WorkspaceError(f"{_name(shift)} is being written at the moment")
         done.append(Shift(shift.path, shift.before, shift.after, copy.name))
-    sync(folder)
+    _sync(folder)
     return done
 
 
@@ -233,7 +233,7 @@ def _copy_attributes(old: int, new: int) -> None:
                 os.setxattr(new, name, os.getxattr(old, name))
 
 
-def sync(folder: Path) -> None:
+def _sync(folder: Path) -> None:
     """Return when the names in a folder are on disk."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

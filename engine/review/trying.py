@@ -34,7 +34,6 @@ from engine.git.shifts import (
     put,
     remove_drafts,
     stand_of,
-    sync,
 )
 from engine.git.staging import copy_index, private_index
 from engine.git.touched import Touched, differing, left_out, touched_paths
@@ -574,7 +573,7 @@ def _restore_index(trial: OpenTry, saved: Path) -> None:
     with near.open("rb") as file:
         os.fsync(file.fileno())
     near.replace(real)
-    sync(real.parent)
+    sync_folder(real.parent)
 
 
 def _forget(plait_dir: Path, trial: OpenTry) -> None:
