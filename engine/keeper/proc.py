@@ -23,6 +23,8 @@ MARK = "PLAIT_MARK"
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TTY_MAJOR, _PTS_MAJORS = 4, range(136, 144)
+_EXEC_LOOKS, _EMPTY_LOOKS = 1000, 3
+_PF_KTHREAD = 0x00200000
 _HALF_PAGE = 2048
 """/proc fills a page before it gives one out: less than half of it is the end of a file."""
 
@@ -30,7 +32,18 @@ _HALF_PAGE = 2048
 class Process:
     """One line of /proc/PID/stat."""
 
-    __slots__ = ("cpu_s", "name", "parent", "pid", "rss", "start", "state", "threads", "tty")
+    __slots__ = (
+        "cpu_s",
+        "is_kernels",
+        "name",
+        "parent",
+        "pid",
+        "rss",
+        "start",
+        "state",
+        "threads",
+        "tty",
+    )
 
     def __init__(self, pid: int, text: bytes) -> None:
         name_end = text.rindex(b")")
@@ -40,6 +53,7 @@ class Process:
         self.state = fields[0].decode()
         self.parent = int(fields[1])
         self.tty = int(fields[4])
+        self.is_kernels = bool(int(fields[6]) & _PF_KTHREAD)
         self.cpu_s = sum(map(int, fields[11:15])) * _TICK_S  # with the children it waited for
         self.threads = int(fields[17])
         self.start = int(fields[19])
@@ -49,7 +63,7 @@ class Process:
     def known(cls, pid: int, facts: portable.Facts) -> Process:
         """The same from what another system tells."""
         made = cls.__new__(cls)
-        made.pid, made.tty = pid, -1
+        made.pid, made.tty, made.is_kernels = pid, -1, False
         made.name, made.state, made.parent, made.cpu_s, made.threads, made.start, made.rss = facts
         return made
 
@@ -149,11 +163,30 @@ def everybody() -> list[int]:
 
 
 def marked(mark: str) -> list[int]:
-    """Everybody whose environment carries the mark, zombies left out."""
+    """Return everybody whose environment carries the mark, zombies left out."""
     if IS_PORTABLE:
         return [pid for pid in everybody() if portable.environment(pid).get(MARK) == mark]
     wanted = f"{MARK}={mark}".encode()
-    return [pid for pid in everybody() if wanted in read(f"/proc/{pid}/environ").split(b"\0")]
+    return [pid for pid in everybody() if wanted in _environment(pid).split(b"\0")]
+
+
+def _environment(pid: int) -> bytes:
+    """Return the environment of a process, and wait while the process becomes another program.
+
+    execve gives a process its new memory before it writes arguments and environment there. Until
+    then both read as empty, and a process of ours would look like a stranger. So nothing is taken
+    for an empty environment unless it stays empty beside arguments.
+    """
+    empty = 0
+    for _ in range(_EXEC_LOOKS):
+        if text := read(f"/proc/{pid}/environ"):
+            return text
+        empty = empty + 1 if read(f"/proc/{pid}/cmdline") else 0
+        process = look(pid)
+        if empty == _EMPTY_LOOKS or process is None or process.is_dead or process.is_kernels:
+            break
+        os.sched_yield()
+    return b""
 
 
 def proportional(pid: int) -> int | None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,18 @@ def test_everybody_below_is_found_parents_first(family: list[int]) -> None:
 def test_a_mark_is_found_in_all_who_inherited_it_and_in_nobody_else(family: list[int]) -> None:
     assert set(proc.marked(MARK)) == set(family)
     assert proc.marked(MARK[:-1]) == []
+
+
+def test_a_mark_is_found_while_its_process_becomes_another_program(tmp_path: Path) -> None:
+    restless = tmp_path / "restless"
+    restless.write_text('exec sh "$0"\n')
+    env = {**os.environ, proc.MARK: MARK}
+    with subprocess.Popen(["sh", str(restless)], env=env) as process:
+        while proc.marked(MARK) != [process.pid]:
+            continue
+        looks = [proc.marked(MARK) for _ in range(300)]
+        process.kill()
+    assert looks == [[process.pid]] * 300
 
 
 def test_a_process_is_told_from_a_later_one_of_the_same_number(family: list[int]) -> None:

@@ -18,6 +18,7 @@ import psutil
 from anyio import to_thread
 
 _ENDING_S = 10
+_EXEC_LOOKS, _EMPTY_LOOKS = 1000, 3
 _PASSING_S = 0.2
 """No living git keeps such a lock for longer."""
 
@@ -188,7 +189,7 @@ def _holder(lock: Path) -> int | None:
 
 def _only_reads(process: psutil.Process) -> bool:
     """It is one of ours that takes no locks."""
-    return process.environ().get(Records.VARIABLE) == Records.READS
+    return _environment(process).get(Records.VARIABLE) == Records.READS
 
 
 def _is_near(folder: str, lock: Path) -> bool:
@@ -198,12 +199,29 @@ def _is_near(folder: str, lock: Path) -> bool:
     return Path(folder).is_relative_to(top)
 
 
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """Return the environment of a process, and wait while the process becomes another program.
+
+    During execve the kernel shows a program, but neither its arguments nor its environment yet.
+    """
+    empty = 0
+    for _ in range(_EXEC_LOOKS):
+        found: dict[str, str] = process.environ()
+        if found or not process.exe():  # a kernel thread has no program
+            return found
+        empty = empty + 1 if process.cmdline() else 0
+        if empty == _EMPTY_LOOKS:
+            break
+        os.sched_yield()
+    return {}
+
+
 def _marked(variable: str) -> list[tuple[psutil.Process, str]]:
     """Living processes that carry a mark of ours."""
     found: list[tuple[psutil.Process, str]] = []
     for process in psutil.process_iter():
         try:
-            mark = process.environ().get(variable)
+            mark = _environment(process).get(variable)
             if mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append((process, mark))
         except (psutil.Error, OSError):
