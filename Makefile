@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
-.PHONY: attack demo test test-bare test-newest-textual test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -36,14 +36,18 @@ endif
 demo: $(VENV)/.installed  ## the guided sample; without a terminal it runs headless
 	@if [ -t 1 ]; then $(BIN)/plait demo; else $(BIN)/plait demo --headless; fi
 
-test: $(VENV)/.installed-dev  ## the whole suite; TESTS="tests/e2e" takes some
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench" $(TESTS)
+SUITE = $(BIN)/pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench"
+test: $(VENV)/.installed-dev  ## every test but the long ones, with one of its cases; TESTS="tests/e2e" takes some
+	$(SUITE) --short $(TESTS)
 
-test-bare:  ## rooms and stories on a fresh clone, as an ordinary user, with every optional program hidden
-	.ci/bare test TESTS="tests/integration tests/e2e"
+test-all: $(VENV)/.installed-dev  ## every case of every test
+	$(SUITE) $(TESTS)
 
-test-thorough: $(VENV)/.installed-dev  ## the same with ten thousand seeds and all kill moments
-	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench"
+test-bare:  ## `make test` on a fresh clone, as an ordinary user, with every optional program hidden
+	.ci/bare test
+
+test-thorough: $(VENV)/.installed-dev  ## the same as test-all with ten thousand seeds and all kill moments
+	PLAIT_THOROUGH=1 $(SUITE)
 
 check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
 	$(BIN)/ruff format --check .

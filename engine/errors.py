@@ -100,6 +100,10 @@ class WorkspaceError(EngineError):
     """A workspace could not be made, filled or removed."""
 
 
+class SiteGone(WorkspaceError):
+    """The place where a worker lives cannot be reached any more."""
+
+
 class ChangeMoved(WorkspaceError):
     """A human decided about a change, and it is another one by now; nothing was done."""
 
@@ -166,14 +170,19 @@ class HostLost(EngineError):
 
 
 class NoSuchRun(EngineError):
-    """A run was named that is not there, or none was named and there is none."""
+    """A run was named that is not there, or none was named and there is none.
 
-    def __init__(self, run: str) -> None:
-        self.run = run
-        super().__init__(
-            f"there is no run {run!r}" if run else "there is no run",
-            hint="`plait runs` lists them." if run else "Start one: `plait run`.",
-        )
+    `several` are the runs that a title means, where that is more than one.
+    """
+
+    def __init__(self, run: str, several: tuple[str, ...] = ()) -> None:
+        self.run, self.several = run, several
+        said = f"there is no run {run!r}" if run else "there is no run"
+        hint = "`plait runs` lists them." if run else "Start one: `plait run`."
+        if several:
+            said = f"{run!r} names {len(several)} runs"
+            hint = f"Name one of: {', '.join(several[:8])}"
+        super().__init__(said, hint=hint)
 
 
 class MechanismMissing(EngineError):

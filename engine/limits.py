@@ -138,6 +138,7 @@ class Limits:
             held=Held(level=Level.ENFORCED, mechanism="clock of the keeper"),
             cause=StopCause.TIMEOUT,
             called="time limit",
+            used="active_s",
             title="time",
             row=3,
         )
@@ -242,13 +243,18 @@ KINDS: Mapping[str, LimitKind] = {
 
 _DEFAULTS: dict[str, Any] = {name: kind.default for name, kind in KINDS.items()}
 DEFAULT_LIMITS = Limits(**_DEFAULTS)
-"""What real builds need to live, where nobody says otherwise."""
+"""The limits that real builds need, where nobody says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Everything used so far; None where it is not known, which is not the same as 0."""
+    """Everything used so far; None where it is not known, which is not the same as 0.
 
+    Attributes:
+        active_s: Seconds that count against the time limit: waiting for a human is left out.
+    """
+
+    active_s: float | None = None
     cpu_seconds: float | None = None
     memory_mb: float | None = None
     memory_peak_mb: float | None = None
@@ -265,7 +271,7 @@ class Usage:
         return (self.input_tokens or 0) + (self.output_tokens or 0) or None
 
 
-_ADDED = ("cpu_seconds", "output_bytes", "input_tokens", "output_tokens", "usd")
+_ADDED = ("active_s", "cpu_seconds", "output_bytes", "input_tokens", "output_tokens", "usd")
 
 
 def summed(usages: Sequence[Usage]) -> Usage:

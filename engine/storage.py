@@ -8,7 +8,7 @@ from pathlib import Path
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 WORDS = {number: os.strerror(number) for number in (*FULL, errno.EROFS, errno.EIO)}
-"""What programs say when storage cannot be written, by the kernel's number."""
+"""The words of programs when storage cannot be written, by the kernel's number."""
 LITTLE_FOR_GIT = 64 << 20
 """A git that dies without a word where no more than this is free died of that."""
 

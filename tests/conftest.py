@@ -9,6 +9,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 import hypothesis  # noqa: F401 - here before anything is left out, see below
 import pytest
@@ -42,6 +44,46 @@ _MAY_BLOCK = (
     # anyio itself looks what lies where a socket is to be bound, once in an engine's life.
     ("os.stat", "anyio/_core/_sockets.py", {"setup_unix_local_socket"}),
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--short",
+        action="store_true",
+        help="leave out long tests, and of each other one all cases but one",
+    )
+
+
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what a short run takes, and count what it leaves out.
+
+    Which case of a test it takes depends on the test's name, so that all kinds of cases are there.
+    """
+    if not config.getoption("--short"):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    some = {same[crc32(name.encode()) % len(same)] for name, same in cases.items()}
+    kept = [item for item in items if item in some and not item.get_closest_marker("long")]
+    config.stash[_LEFT_OUT] = len(items) - len(kept)
+    items[:] = kept
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that prints the summary what was left out, if that is another one."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the count of a process that ran tests; each leaves out the same."""
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
 
 
 def pytest_configure() -> None:
@@ -132,7 +174,12 @@ _SAYS_HOW = re.compile(r" \(.+\)$")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count the skipped tests by what they lacked; the reason says how to get it."""
+    """Say how many tests a short run left out, and count the skipped ones by what they lacked.
+
+    The reason of a skip says how to get what lacks.
+    """
+    if left_out := terminalreporter.config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(f"{left_out} longer tests and cases left out (make test-all)")
     reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
     for reason, count in reasons.most_common():
         tests = "test" if count == 1 else "tests"

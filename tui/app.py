@@ -58,7 +58,7 @@ _SCREENS = {
     "runs": ("runs.screen", "RunsScreen"),
     "stats": ("stats.screen", "StatsScreen"),
 }
-"""Where each screen is; loaded when it is first gone to, and not before the first paint."""
+"""The module of each screen; loaded when it is first gone to, and not before the first paint."""
 
 
 _OPENING = "opening"
@@ -76,7 +76,8 @@ class Options:
             options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
         program: The command that runs a sub-command of plait on this repository, from its words.
-        folder: Where runs are started, and their manifests lie; None where none can be started.
+        folder: Where runs are started, manifests lie and results are tried; None where the console
+            was opened for none of it.
         can_stay_alive: Whether agents go on when this console is left.
         is_alone: Whether it was opened for the screen it begins on: there is no other, and leaving
             that leaves the console.
@@ -167,6 +168,7 @@ class PlaitApp(Sequences):
         from tui.kit.living import Living  # noqa: PLC0415  likewise
         from tui.kit.session import Session  # noqa: PLC0415  likewise
         from tui.kit.starting import Starter  # noqa: PLC0415  likewise
+        from tui.kit.trials import Trials  # noqa: PLC0415  likewise
 
         options = self._opened_with
         session = Session(
@@ -185,6 +187,7 @@ class PlaitApp(Sequences):
             program=options.program,
             player=options.player,
             starter=Starter(options.folder) if options.folder else None,
+            trials=Trials(options.folder) if options.folder else None,
         )
         living = Living(session, is_in_tmux="TMUX" in os.environ)
         if options.memory:
@@ -273,6 +276,8 @@ class PlaitApp(Sequences):
             self._wear(None)
             if self.problems:
                 self._tell_problems()
+        if self.session.view.trying:  # any shell may take it back, which no engine tells
+            self.session.bridge.nudge()
         self.redraw()
 
     def _read_themes(self) -> None:

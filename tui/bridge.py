@@ -9,7 +9,8 @@ An engine that is gone is told, not raised: agents go on without a console.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ from engine.errors import EngineError
 from engine.messages.commands import Command, Refused, Reply, ResolutionAction, Seen, Steer
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import (
+    ChangeSeen,
     ConflictsDecided,
     Delivery,
     OutputAppended,
@@ -58,7 +60,7 @@ _CHUNKS_PER_FRAME = 20
 _WHOLE_EVERY_S = 3.0
 """The greatest age of the figures of the machine."""
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
-"""What a port raises when its engine cannot be reached any more."""
+"""The errors that a port raises when its engine cannot be reached any more."""
 
 
 class PastRun(NamedTuple):
@@ -144,7 +146,7 @@ class Bridge:
         self._whole_at = 0.0
         self.decided: dict[tuple[str, str], int] = {}
         self.deliveries: dict[tuple[str, str, str], Delivery] = {}
-        """What has become of words said to agents, by run, worker and text."""
+        """The fate of words said to agents, by run, worker and text."""
 
     @property
     def port(self) -> EnginePort:
@@ -196,6 +198,20 @@ class Bridge:
             return Refused(reason=str(error), hint=getattr(error, "hint", ""))
         self.nudge()
         return run
+
+    async def beside(self, work: Awaitable[T]) -> T | Refused:
+        """Await what is done to the repository beside the engine, and see what came of it.
+
+        What it refuses is said in the engine's own words.
+        """
+        try:
+            done = await work
+        except GONE as error:
+            return Refused(reason=clean_tree(str(error)), hint=getattr(error, "hint", ""))
+        with suppress(*GONE):
+            await self._see()
+        self.nudge()
+        return done
 
     async def until(self, found: Callable[[EngineView], T | None]) -> T:
         """Wait until a view shows what is looked for, from the newest one on."""
@@ -388,8 +404,8 @@ class Bridge:
         if isinstance(told.event, OutputAppended):
             self.output_at[told.event.worker] = self._clock()
             return
-        if isinstance(told.event, UsageSampled):
-            return
+        if isinstance(told.event, (UsageSampled, ChangeSeen)):
+            return  # the view has the figures; among what happened they would only be noise
         self.told.append(clean_tree(told))
         self._happened.set()  # output can wait for its frame, a worker that has moved cannot
         if isinstance(told.event, Steered):

@@ -92,7 +92,7 @@ _ODD_WIDTHS = (
     (0x1D360, 0x1D376, 2),
     (0x1F3FB, 0x1F3FF, 0),  # skin tones, which join the sign before them
 )
-"""Where the terminal library, which lays rows out, counts otherwise than Unicode's own classes."""
+"""Widths that the terminal library, which lays rows out, counts otherwise than Unicode does."""
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ longer the answer to a call, changes little.
 """
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,15 +36,17 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
+from engine.agents.models import unknown_model
 from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import decide, verdict_of
 from engine.agents.prompting import system_text, user_text, whole_text
-from engine.agents.reading import INTERRUPTED, Closing, Reading
+from engine.agents.reading import INTERRUPTED, LIMIT_REACHED, UNAUTHORIZED, Closing, Reading
 from engine.agents.records import (
     Record,
     at,
     content_text,
     count_of,
+    edit_of,
     line_of,
     number_of,
     paths_of,
@@ -58,10 +61,12 @@ from engine.agents.tables import shipped_table
 from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 
-_ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = 0, 1, 2, 3
+_MODEL, _ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = -1, 0, 1, 2, 3
 _LOGIN_WANTED = -32000
 _NO_SUCH_METHOD = -32601
 _WELL = {"end_turn"}
+_NOTE = re.compile(r"(?:Info|Warning|Error): ")
+"""Copilot puts its own words among those of its model."""
 _DENIED = "the agent stopped by itself: what it asked for was denied"
 
 
@@ -90,23 +95,36 @@ def _response(identity: object, result: object) -> bytes:
 
 @dataclass(frozen=True)
 class _OpenPermission:
-    """A permission that has not been answered: the call's own id, and its options by kind."""
+    """A permission that has not been answered: its id, its options by kind, and its tool's id."""
 
     call: object
     options: dict[str, str]
+    tool: str
 
 
 class AcpStream(Reading):
     """One attempt's conversation over the protocol: one session in one process."""
 
-    def __init__(self, request: LaunchRequest, *, has_system_file: bool = False) -> None:
+    def __init__(
+        self,
+        request: LaunchRequest,
+        *,
+        has_system_file: bool = False,
+        is_told_model: bool = False,
+        stays: bool = False,
+    ) -> None:
         """Expect one session.
 
         Args:
             request: What it is for.
             has_system_file: Persona and hint stand in a file that the agent reads by itself.
+            is_told_model: Its arguments choose the model, so that its session need not.
+            stays: It takes a session up in the folder alone in which that began.
         """
         super().__init__(request)
+        self._wanted_model = "" if is_told_model else request.choice.model or ""
+        self._stays = stays and request.is_elsewhere
+        self._models: tuple[str, ...] = ()
         self._is_open = False
         self._is_resumed = False
         self._takes_system = False
@@ -116,6 +134,7 @@ class AcpStream(Reading):
         self._queue: deque[str] = deque()
         # By the JSON of a call's id: 1 and "1" are different ids.
         self._waiting: dict[str, _OpenPermission] = {}
+        self._answered: dict[str, _OpenPermission] = {}
         self._message: object = None
         self._calls: dict[str, Record] = {}
         self._shown: set[str] = set()
@@ -158,6 +177,7 @@ class AcpStream(Reading):
         waiting = self._waiting.pop(question, None)
         if waiting is None:
             return None
+        self._answered[question] = waiting
         is_allowed, reason = verdict_of(answer)
         if reason:
             self._queue.append(f"The user denied this: {reason}")
@@ -194,7 +214,11 @@ class AcpStream(Reading):
             if self._running != _FIRST_PROMPT:
                 self._told = content_text(at(record, "params", "prompt"))
         elif "method" not in record:
-            self._waiting.pop(json.dumps(record.get("id")), None)
+            name = json.dumps(record.get("id"))
+            waiting = self._waiting.pop(name, None) or self._answered.pop(name, None)
+            chosen = at(record, "result", "outcome", "optionId")
+            if waiting is not None and waiting.tool and chosen not in _allowing(waiting):
+                return [ToolEnded(waiting.tool, "denied")]
         return []
 
     def _heard(self) -> list[AgentEvent]:
@@ -213,6 +237,8 @@ class AcpStream(Reading):
             return [self.reply(self._session_call(result.get("agentCapabilities") or {}))]
         if identity in {_SESSION, _ANEW} and not self._is_open:
             return self._opened(result)
+        if identity == _MODEL:
+            return [self.reply(self._first_prompt())]
         if identity == self._running:
             return self._turn_ended(result)
         return []
@@ -222,13 +248,14 @@ class AcpStream(Reading):
         more = at(able, "sessionCapabilities") or {}
         self._takes_system = "systemPrompt" in more
         session = self.request.session
-        if session is None or not (way := self._way_back(able, more)):
+        if session is None or self._stays or not (way := self._way_back(able, more)):
             return self._new_session(_SESSION)
         self._is_resumed = True
         cwd = self.request.workspace
         return call(_SESSION, way, sessionId=session, cwd=cwd, mcpServers=[])
 
     def _new_session(self, identity: int) -> bytes:
+        # Its user's MCP servers are in its own settings; named here, too, they would run twice.
         place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": []}
         system = system_text(self.request)
         if system and self._takes_system:
@@ -248,9 +275,24 @@ class AcpStream(Reading):
         self._is_open = True
         taken_up = self.request.session if self._is_resumed else None
         events = self.start(text_of(result.get("sessionId")) or taken_up or "")
+        said = self._model_call(result) if self._wanted_model else self._first_prompt()
+        if said is None:
+            error = f"it lets nobody choose a model, and {self._wanted_model!r} is wanted"
+            return [*events, *self._end_turn(error)]
+        return [*events, self.reply(said)]
+
+    def _first_prompt(self) -> bytes:
         words = user_text if self._has_system else whole_text
-        first = words(self.request, is_resumed=self._is_resumed)
-        return [*events, self.reply(self._prompt(first))]
+        return self._prompt(words(self.request, is_resumed=self._is_resumed))
+
+    def _model_call(self, result: Record) -> bytes | None:
+        """Choose the model that is wanted; a session may take names beside those it offers."""
+        for option in result.get("configOptions") or ():
+            if at(option, "category") == "model":
+                self._models = tuple(text_of(at(one, "value")) for one in option["options"])
+                given = {"configId": option["id"], "value": self._wanted_model}
+                return call(_MODEL, "session/set_config_option", sessionId=self.session, **given)
+        return None
 
     def _prompt(self, text: str) -> bytes:
         self._prompts += 1
@@ -276,8 +318,10 @@ class AcpStream(Reading):
         return [*self._heard(), *used, *self._end_turn(error)]
 
     def _refused(self, identity: object, error: object) -> list[AgentEvent]:
-        if identity not in {_INITIALIZE, _SESSION, _ANEW, self._running}:
+        if identity not in {_MODEL, _INITIALIZE, _SESSION, _ANEW, self._running}:
             return []
+        if identity == _MODEL:
+            return self._end_turn(unknown_model(self._wanted_model, self._models))
         if identity == _SESSION and self._is_resumed and at(error, "code") != _LOGIN_WANTED:
             self._is_resumed, self.session = False, None
             note = "its session could not be taken up again: a new one begins"
@@ -294,7 +338,10 @@ class AcpStream(Reading):
         self._running, self._message, self._is_broken = None, None, False
         if self._queue:
             return [*events, self.reply(self._prompt(self._queue.popleft()))]
-        self.closing = Closing(error=error, needs_login=needs_login)
+        is_refused = needs_login or bool(UNAUTHORIZED.search(error))
+        self.closing = Closing(error=error, needs_login=is_refused)
+        if LIMIT_REACHED.search(error):
+            events.append(self.limited())
         return [*events, TurnEnded(not error, self.last_message, error == INTERRUPTED)]
 
     def _tokens(self, result: Record) -> list[AgentEvent]:
@@ -321,11 +368,11 @@ class AcpStream(Reading):
     # ------------------------------------------------------------------ what it tells
 
     def _chunk(self, update: Record) -> list[AgentEvent]:
-        """A piece of a message; another id, or a tool in between, begins another message."""
-        message = update.get("messageId") or "message"
-        is_delta = message == self._message
+        """A piece of a message; another id, a tool or a note of the client's own begins another."""
+        message, text = update.get("messageId") or "message", content_text(update["content"])
+        is_delta = message == self._message and not _NOTE.match(text)
         self._message = message
-        return [self.say(content_text(update["content"]), is_delta=is_delta)]
+        return [self.say(text, is_delta=is_delta)]
 
     def _tool(self, update: Record) -> list[AgentEvent]:
         self._message = None
@@ -366,23 +413,28 @@ class AcpStream(Reading):
     # ------------------------------------------------------------------ what it asks
 
     def _permission(self, identity: object, params: Record) -> list[AgentEvent]:
-        about = {
-            **self._calls.get(text_of(params["toolCall"].get("toolCallId")), {}),
-            **params["toolCall"],
-        }
+        asked = params["toolCall"]
+        known = text_of(asked.get("toolCallId"))
+        about = self._calls.setdefault(known, {})
+        about.update({key: value for key, value in asked.items() if value})
+        # Some tell of a tool by this question alone until it has ended.
+        begun = [] if not known or known in self._shown else [_called(known, about)]
+        self._shown.add(known)
         tool = text_of(about.get("name")) or text_of(about.get("kind")) or "tool"
         detail = title_of(about.get("rawInput")) or text_of(about.get("title"))
         options = {
             text_of(option.get("kind")): text_of(option.get("optionId"))
             for option in reversed(params["options"])
         }
-        waiting, name = _OpenPermission(identity, options), json.dumps(identity)
+        waiting, name = _OpenPermission(identity, options, known), json.dumps(identity)
         if (decision := decide(self.request, tool, detail)) is not None:
             allowed, rule = decision
             answer: ProtocolReply = self.reply(_verdict(waiting, is_allowed=allowed))
-            return [Decided(name, tool, detail, allowed, rule), answer]
+            ended = [] if allowed or not known else [ToolEnded(known, "denied")]
+            return [*begun, Decided(name, tool, detail, allowed, rule), *ended, answer]
         self._waiting[name] = waiting
         return [
+            *begun,
             Asked(
                 id=name,
                 text=text_of(about.get("title")) or f"{tool}: {detail}",
@@ -390,8 +442,12 @@ class AcpStream(Reading):
                 is_permission=True,
                 tool=tool,
                 detail=detail,
-            )
+            ),
         ]
+
+
+def _allowing(waiting: _OpenPermission) -> set[str | None]:
+    return {waiting.options.get("allow_once"), waiting.options.get("allow_always")} - {None}
 
 
 def _verdict(waiting: _OpenPermission, *, is_allowed: bool) -> bytes:
@@ -408,7 +464,10 @@ def _called(identity: str, update: Record) -> ToolCalled:
     places = [at(place, "path") for place in update.get("locations") or ()]
     paths = tuple(dict.fromkeys(p for p in (*places, *paths_of(given)) if isinstance(p, str)))
     name = text_of(update.get("name")) or text_of(update.get("kind")) or "tool"
-    return ToolCalled(identity, name, text_of(update.get("title")) or title_of(given), paths)
+    # Some call a command by what it is for, or all of them by one word.
+    first, second = title_of(given), text_of(update.get("title"))
+    title = (first or second) if update.get("kind") == "execute" else (second or first)
+    return ToolCalled(identity, name, title, paths, edit_of(given))
 
 
 def _fault(reason: str) -> str:
@@ -420,6 +479,19 @@ def _fault(reason: str) -> str:
 def _plain(message: str) -> str:
     found = read_record(message.encode("utf-8", "replace"))
     return text_of(at(found, "error", "message")) or message.strip()
+
+
+ABLE_OVER_ACP = Capabilities(
+    permission=True,
+    steer=Steering.AFTER_TURN,
+    interrupt=True,
+    resume=True,
+    resume_elsewhere=True,
+    usage=True,
+    session_id=SessionId.EARLY,
+    two_way=True,
+)
+"""The capabilities that the protocol gives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -444,23 +516,8 @@ class AcpAdapter:
     login_name: Callable[[LaunchRequest], str] = lambda _: ""
     wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
-    hint: HintChannel = HintChannel.PROMPT
+    capabilities: Capabilities = ABLE_OVER_ACP
     install_hint: str = "any agent that speaks the Agent Client Protocol: set `argv`"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The capabilities that the protocol gives it."""
-        return Capabilities(
-            permission=True,
-            steer=Steering.AFTER_TURN,
-            interrupt=True,
-            resume=True,
-            resume_elsewhere=True,
-            hint=self.hint,
-            usage=True,
-            session_id=SessionId.EARLY,
-            two_way=True,
-        )
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One process with one session; its input stays open until the last turn has ended."""
@@ -488,13 +545,20 @@ class AcpAdapter:
             hosts=table.hosts if table else (),
             reads=(*folders_of(request, argv[0]), *(copied.reads if copied else ())),
             settings=copied.listed if copied else CopiedSettings(),
-            login=self.login_name(request) or (login_of(table, request) if table else ""),
+            login=self.login_name(request)
+            or (home and home.login)
+            or (login_of(table, request) if table else ""),
             wants_login=self.wants_login(request),
         )
 
     def parser(self, request: LaunchRequest) -> AcpStream:
         """The client's side of the protocol."""
-        return AcpStream(request, has_system_file=self.hint is HintChannel.CONFIG_FILE)
+        return AcpStream(
+            request,
+            has_system_file=self.capabilities.hint is HintChannel.CONFIG_FILE,
+            is_told_model=bool(self.model),
+            stays=not self.capabilities.resume_elsewhere,
+        )
 
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.limits import Usage
 
 LONGEST_TEXT = 64 * 1024
-"""How many bytes of a last message are kept as a worker's output."""
+"""The most bytes of a last message that are kept as a worker's output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,16 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """A tool began; the same id may come again with a better title."""
+    """A tool began; the same id may come again with a better title.
+
+    `edit` counts the lines that it adds and removes, where it says so.
+    """
 
     id: str
     name: str
     title: str = ""
     paths: tuple[str, ...] = ()
+    edit: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class ToolEnded:
     id: str
     state: str
     output: str = ""
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ from engine.agents.records import (
     at,
     content_text,
     count_of,
+    edit_of,
     line_of,
     number_of,
     paths_of,
@@ -237,7 +238,8 @@ class ClaudeStream(Reading):
 
     def _tool(self, block: Record) -> list[AgentEvent]:
         name, given = text_of(block["name"]), block.get("input")
-        called = ToolCalled(text_of(block["id"]), name, title_of(given), paths_of(given))
+        about = title_of(given), paths_of(given), edit_of(given)
+        called = ToolCalled(text_of(block["id"]), name, *about)
         if name not in _SUB_AGENT_TOOLS:
             return [called]
         self._sub_agents += 1

@@ -51,6 +51,11 @@ def environment_of_claude(request: LaunchRequest) -> dict[str, str]:
     }
 
 
+def environment_of_claude_over_acp(request: LaunchRequest) -> dict[str, str]:
+    """Return the same with four tries and not ten: it is silent over the protocol meanwhile."""
+    return {"CLAUDE_CODE_MAX_RETRIES": "4", **environment_of_claude(request)}
+
+
 def _copy(request: LaunchRequest) -> SettingsCopy:
     return SettingsCopy(request, folder=_FOLDER, variable="CLAUDE_CONFIG_DIR")
 

@@ -40,7 +40,6 @@ _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _LIMIT_REACHED = re.compile(
     r"usage limit|rate limit|quota exceeded|exceeded your current quota|\b429\b", re.IGNORECASE
 )
-_NOT_FOUND = re.compile(r"\b404 Not Found\b")
 _UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
 LOGIN_OF_CODEX = LoginTraces(variables=KEYS_OF_CODEX, files=(".codex/auth.json",))
 _ENDINGS = {"completed": "done", "declined": "denied"}
@@ -82,7 +81,8 @@ class CodexStream(Reading):
             paths = tuple(text_of(change.get("path")) for change in item.get("changes") or ())
             return [ToolCalled(identity, kind, _title(item, paths), paths)]
         state = _ENDINGS.get(text_of(item.get("status")) or "completed", "failed")
-        return [ToolEnded(identity, state, tail_of(text_of(item.get("aggregated_output"))))]
+        output = tail_of(text_of(item.get("aggregated_output")))
+        return [ToolEnded(identity, state, output, count_of(item.get("exit_code")))]
 
     def _completed(self, record: Record) -> list[AgentEvent]:
         self.closing = Closing()
@@ -97,11 +97,6 @@ class CodexStream(Reading):
 
     def _failed(self, record: Record) -> list[AgentEvent]:
         error = _plain(text_of(at(record, "error", "message"))) or self._error_told
-        if _NOT_FOUND.search(error):
-            model = self.request.choice.model
-            error = (
-                f"{f'the model {model!r}' if model else 'its model'} is not known there: {error}"
-            )
         self.closing = Closing(
             error=error or "the turn failed", needs_login=bool(_UNAUTHORIZED.search(error))
         )

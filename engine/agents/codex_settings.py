@@ -38,8 +38,8 @@ _LEFT = {
     "model_instructions_file": "it replaces the client's own words",
 }
 _BUILT_IN = {"openai", "ollama", "lmstudio", "amazon-bedrock"}
-_KEY_TOLD = re.compile(r"env_key\s*=\s*[\"']?(\w+)")
-_CHOSEN = re.compile(r"model_provider\s*=\s*[\"']?([\w-]+)")
+_KEY_TOLD = re.compile(r"env_key\"?\s*[=:]\s*[\"']?(\w+)")
+_CHOSEN = re.compile(r"model_provider\"?\s*[=:]\s*[\"']?([\w-]+)")
 
 
 def home_of_codex(request: LaunchRequest) -> dict[str, str]:
@@ -101,7 +101,7 @@ def login_of_codex(request: LaunchRequest) -> str:
     config = _config(_copy(request))
     provider = _provider(request, config)
     if provider or _provider_named(request, config) != "openai":
-        told = _KEY_TOLD.search(" ".join(more_arguments(request)))
+        told = _KEY_TOLD.search(_told(request))
         return text_of(provider.get("env_key")) or (told[1] if told else "")
     found = (name for name in KEYS_OF_CODEX if request.environment.get(name))
     return next(found, "the login in ~/.codex" if _login(request) else "")
@@ -141,9 +141,14 @@ def _config(copy: SettingsCopy) -> Record:
 # ---------------------------------------------------------------------- whom it asks
 
 
+def _told(request: LaunchRequest) -> str:
+    """Return the agent's own settings: arguments, or the JSON that `codex-acp` takes for them."""
+    return " ".join((*more_arguments(request), request.choice.env.get("CODEX_CONFIG", "")))
+
+
 def _provider_named(request: LaunchRequest, config: Record) -> str:
     """Return the provider that the agent's `args` choose, or else the user's settings."""
-    told = _CHOSEN.search(" ".join(more_arguments(request)))
+    told = _CHOSEN.search(_told(request))
     return told[1] if told else text_of(config.get("model_provider")) or "openai"
 
 

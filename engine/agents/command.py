@@ -48,6 +48,7 @@ class CommandAdapter:
         is_careless: A preset that does everything by itself.
         settings: What copies the settings of a preset's user.
         more_env: What a preset's user says of its environment elsewhere.
+        asks_by_litellm: A preset whose output tells what its model refuses as that library does.
     """
 
     name: str = "command"
@@ -60,6 +61,7 @@ class CommandAdapter:
     login: LoginTraces = field(default_factory=LoginTraces)
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
     more_env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
+    asks_by_litellm: bool = False
     install_hint: str = "any program: set `argv`"
     capabilities: Capabilities = field(
         default_factory=lambda: Capabilities(
@@ -96,12 +98,12 @@ class CommandAdapter:
         }
         is_filed = via == "file"
         copied = self.settings(request) if self.settings else SettingsCopy(request, folder=".")
+        more = {"PLAIT_PROMPT_FILE": values["prompt_file"]} if is_filed else {}
+        env = self._env(request, more)
         prompt_file = (LaunchFile(path=PROMPT_FILE, data=prompt.encode()),) if is_filed else ()
         return AgentLaunch(
             argv=tuple(_PLACE.sub(lambda m: values[m[1]], word) for word in argv),
-            env=self._env(
-                request, {"PLAIT_PROMPT_FILE": values["prompt_file"]} if is_filed else {}
-            ),
+            env=env,
             files=(*prompt_file, *copied.files),
             settings=copied.listed,
             first_input=_spoken(prompt, speaks=speaks) if via == "stdin" else b"",
@@ -109,13 +111,17 @@ class CommandAdapter:
             terminal=request.terminal if is_set(request.choice, "terminal") else None,
             hosts=self.hosts,
             reads=folders_of(request, argv[0]),
+            login=self._login(env, request.choice.model or copied.model),
         )
 
     def parser(self, request: LaunchRequest) -> OwnStream:
         """Lines of output, with our records among them."""
         is_proved = request.choice.options.get("proof") == "exit"
         return OwnStream(
-            request, speaks=is_set(request.choice, "events"), is_proved_by_exit=is_proved
+            request,
+            speaks=is_set(request.choice, "events"),
+            is_proved_by_exit=is_proved,
+            asks_by_litellm=self.asks_by_litellm,
         )
 
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
@@ -127,6 +133,12 @@ class CommandAdapter:
             program=self.argv[0], driven=driven, traces=self.login, settings=self.settings
         )
         return await find_agent(self, search, environment)
+
+    def _login(self, env: Mapping[str, str], model: str) -> str:
+        """Return the variable of the model's provider, else the first by which it could log in."""
+        own = f"{model.partition('/')[0].upper()}_API_KEY"
+        found = [name for name in self.login.variables if env.get(name)]
+        return own if own in found else next(iter(found), "")
 
     def _preset(self, request: LaunchRequest) -> tuple[str, ...]:
         return self.argv + (self.model_argv if request.choice.model else ())

@@ -3,6 +3,7 @@
 Asks files before it asks programs: some agents take ten seconds to say their version.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -18,11 +19,8 @@ from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice
 
-_MODEL = re.compile(r"[\w.-]+(?:/[\w.:@-]+)+")
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
-_LISTS_MODELS = {"codex": ("debug", "models"), "opencode": ("models",), "pi": ("--list-models",)}
-"""Arguments by which a client lists the models that it knows, without asking any of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,19 +73,6 @@ async def find_agent(
     )
 
 
-async def models_of(agent: FoundAgent, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the models that a client lists; none where it lists none."""
-    words = _LISTS_MODELS.get(agent.name.removesuffix("-acp"))
-    if words is None or agent.path is None or agent.name.endswith("-acp"):
-        return ()
-    said = await _said((agent.path, *words), environment)
-    try:
-        told = json.loads(said)["models"]
-        return tuple(str(model["slug"]) for model in told)
-    except (ValueError, LookupError, TypeError):
-        return tuple(line.strip() for line in said.splitlines() if _MODEL.fullmatch(line.strip()))
-
-
 def _settings(
     adapter: AgentAdapter, search: ProgramSearch, environment: Mapping[str, str]
 ) -> CopiedSettings:
@@ -134,16 +119,9 @@ def _packaged_version(program: str) -> str | None:
 
 
 async def _told_version(program: str) -> str | None:
-    match = _VERSION.search(await _said((program, "--version")))
-    return match[0] if match else None
-
-
-async def _said(argv: tuple[str, ...], environment: Mapping[str, str] | None = None) -> str:
-    """Return the output of a program; nothing where it cannot be started, or takes too long."""
-    with anyio.move_on_after(_LONGEST_ASK_S):
-        try:
-            said = await anyio.run_process(argv, check=False, env=environment)
-        except OSError:
-            return ""
-        return said.stdout.decode("utf-8", "replace")
-    return ""
+    """Return its answer; None where it cannot be started, or takes too long."""
+    with anyio.move_on_after(_LONGEST_ASK_S), contextlib.suppress(OSError):
+        said = await anyio.run_process((program, "--version"), check=False)
+        match = _VERSION.search(said.stdout.decode("utf-8", "replace"))
+        return match[0] if match else None
+    return None

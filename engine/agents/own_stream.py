@@ -3,11 +3,13 @@
 Any program may speak it; `docs/agents.md` describes it for people who write one.
 """
 
+import re
 from collections.abc import Callable
 
 from engine.agents.agent_events import (
     LONGEST_TEXT,
     AgentEvent,
+    AgentOutcome,
     Asked,
     Decided,
     Heard,
@@ -20,7 +22,7 @@ from engine.agents.agent_events import (
     ToolCalled,
     ToolEnded,
 )
-from engine.agents.contract import LaunchRequest
+from engine.agents.contract import Ending, LaunchRequest
 from engine.agents.permitting import decide, verdict_of
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import (
@@ -36,6 +38,10 @@ from engine.agents.records import (
 
 _FLOOD = 4096
 """Lines of so many bytes in one piece are taken together."""
+_REFUSED = re.compile(r"\blitellm\.(?:exceptions\.)?(\w+)\b:?\s*(.*)")
+_AGAIN = re.compile(r"Retrying in ([\d.]+) seconds")
+_LOGIN = {"AuthenticationError", "PermissionDeniedError"}
+_STATUS = {"AuthenticationError": 401, "NotFoundError": 404, "RateLimitError": 429}
 _BEGINNINGS = {"started", "running", "called"}
 
 
@@ -43,7 +49,12 @@ class OwnStream(Reading):
     """Reads lines of output, and our records among them wherever they are found."""
 
     def __init__(
-        self, request: LaunchRequest, *, speaks: bool = False, is_proved_by_exit: bool = False
+        self,
+        request: LaunchRequest,
+        *,
+        speaks: bool = False,
+        is_proved_by_exit: bool = False,
+        asks_by_litellm: bool = False,
     ) -> None:
         """Expect any program.
 
@@ -51,6 +62,7 @@ class OwnStream(Reading):
             request: What it was launched for.
             speaks: It promised to speak our protocol: a `result` must close it, and it listens.
             is_proved_by_exit: Its exit code is all that is wanted of it (a command step).
+            asks_by_litellm: It prints refusals of its model as that library words them.
         """
         super().__init__(request)
         self.wants_closing = speaks
@@ -58,6 +70,9 @@ class OwnStream(Reading):
         self._is_proved_by_exit = is_proved_by_exit
         self._printed: list[str] = []
         self._printed_size = 0
+        self._asks_by_litellm = asks_by_litellm
+        self._refusal: tuple[str, str] | None = None
+        self._tries = 0
         self._waiting: dict[str, bool] = {}
         self._asked = 0
         self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
@@ -82,7 +97,7 @@ class OwnStream(Reading):
     def block(self, block: bytes) -> list[AgentEvent]:
         """Return the events of some lines; a flood without a record of ours is skipped."""
         is_flood = len(block) >= _FLOOD and b"\n" in block
-        if not is_flood or self._speaks or b'"plait"' in block:
+        if not is_flood or self._speaks or self._asks_by_litellm or b'"plait"' in block:
             return super().block(block)
         text = block.decode("utf-8", "replace")
         if "\r" in text:
@@ -101,7 +116,15 @@ class OwnStream(Reading):
         for event in events:
             if isinstance(event, Raw):
                 self._print(event.line)
-        return events
+        return [*events, *self._heed(line)]
+
+    def finish(self, ending: Ending) -> AgentOutcome:
+        """The verdict; a refusal of its model that was not overcome is why it did nothing."""
+        if self._refusal is not None and self.closing is None and ending.cause is None:
+            kind, words = self._refusal
+            status = f" ({_STATUS[kind]})" if kind in _STATUS else ""
+            self.closing = Closing(error=f"{kind}{status}: {words}", needs_login=kind in _LOGIN)
+        return super().finish(ending)
 
     def record(self, record: Record) -> list[AgentEvent] | None:
         """Return the events of one record of ours."""
@@ -218,6 +241,21 @@ class OwnStream(Reading):
             text=text,
             needs_login=record.get("needs_login") is True,
         )
+        return []
+
+    def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:
+        heeded = [event for line in lines if stream == "err" for event in self._heed(line)]
+        return [*super()._aside(stream, lines), *heeded]
+
+    def _heed(self, line: bytes) -> list[AgentEvent]:
+        """Remember a refusal of the model, until it is asked once more."""
+        text = line.decode("utf-8", "replace") if self._asks_by_litellm else ""
+        if found := _REFUSED.search(text):
+            self._refusal = (found[1], found[2].strip())
+        elif (again := _AGAIN.search(text)) and self._refusal:
+            self._tries += 1
+            kind, self._refusal = self._refusal[0], None
+            return [Retrying(self._tries, float(again[1]), str(_STATUS.get(kind, kind)))]
         return []
 
     def _print(self, line: str) -> None:

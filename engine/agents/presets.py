@@ -1,16 +1,18 @@
 """Agents as presets: those that speak plain text only, and those that were tried over ACP."""
 
+import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from engine.agents.acp import AcpAdapter
+from engine.agents.acp import ABLE_OVER_ACP, AcpAdapter
 from engine.agents.claude import LOGIN_OF_CLAUDE
 from engine.agents.claude_settings import (
-    environment_of_claude,
+    environment_of_claude_over_acp,
     login_of_claude,
     settings_of_claude,
     wanted_login_of_claude,
@@ -23,20 +25,16 @@ from engine.agents.codex_settings import (
     wanted_login_of_codex,
 )
 from engine.agents.command import CommandAdapter
-from engine.agents.contract import HintChannel, LaunchRequest
+from engine.agents.contract import Capabilities, HintChannel, LaunchRequest
 from engine.agents.finding import LoginTraces
+from engine.agents.permitting import is_allowed_unasked
 from engine.agents.records import Record, text_of
 from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 from engine.redaction import is_key_like
 
-_KEYS = (
-    "OPENAI_API_KEY",
-    "OPENAI_API_BASE",
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "DEEPSEEK_API_KEY",
-)
+_LOGINS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
+_KEYS = (*_LOGINS, "OPENAI_API_BASE")
 _VARIABLE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=\s*([\"']?)(.*?)\2\s*$", re.MULTILINE)
 _CONFIG = ".aider.conf.yml"
 _OF_THE_PROVIDER = (
@@ -163,6 +161,8 @@ def own_program(name: str) -> str:
 
 AIDER = CommandAdapter(
     name="aider",
+    capabilities=Capabilities(),
+    asks_by_litellm=True,
     argv=(
         *("aider", "--message-file", "{prompt_file}", "--yes-always", "--no-pretty", "--no-stream"),
         *("--analytics-disable", "--no-check-update", "--no-show-release-notes"),
@@ -174,7 +174,7 @@ AIDER = CommandAdapter(
     model_argv=("--model", "{model}"),
     env=_LOCAL_PRICES,
     variables=_KEYS,
-    login=LoginTraces(variables=_KEYS, files=(".aider.conf.yml",)),
+    login=LoginTraces(variables=_LOGINS, files=(".aider.conf.yml",)),
     settings=settings_of_aider,
     more_env=environment_of_aider,
     install_hint="uv tool install --python 3.12 aider-chat",
@@ -182,6 +182,8 @@ AIDER = CommandAdapter(
 
 MINI = CommandAdapter(
     name="mini",
+    capabilities=Capabilities(),
+    asks_by_litellm=True,
     is_careless=True,
     argv=(
         *(own_program("mini"), "-y", "--exit-immediately", "-t", "{prompt}"),
@@ -196,11 +198,24 @@ MINI = CommandAdapter(
         **_LOCAL_PRICES,
     },
     variables=_KEYS,
-    login=LoginTraces(variables=_KEYS, files=(".config/mini-swe-agent/.env",)),
+    login=LoginTraces(variables=_LOGINS, files=(".config/mini-swe-agent/.env",)),
     settings=settings_of_mini,
     more_env=environment_of_mini,
     install_hint="plait's extra `mini`, or: uv tool install --with mcp mini-swe-agent",
 )
+
+_ASKS_OF_OPENCODE = {
+    "*": "ask",
+    **dict.fromkeys(("read", "glob", "grep", "list", "todoread", "todowrite"), "allow"),
+}
+
+
+def environment_of_opencode_over_acp(request: LaunchRequest) -> dict[str, str]:
+    """Return what lets opencode ask before it acts: by itself it asks for nearly nothing."""
+    if is_allowed_unasked(request):
+        return {}
+    return {"OPENCODE_PERMISSION": json.dumps(_ASKS_OF_OPENCODE)}
+
 
 _BY_MODEL = ("--model", "{model}")
 OVER_ACP = (
@@ -209,14 +224,15 @@ OVER_ACP = (
         argv=("gemini", "--skip-trust", "--acp"),
         model=_BY_MODEL,
         table="gemini",
-        hint=HintChannel.CONFIG_FILE,
+        capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.CONFIG_FILE, resume_elsewhere=False),
         install_hint="npm install -g @google/gemini-cli@latest",
     ),
     AcpAdapter(
         name="opencode-acp",
         argv=("opencode", "acp"),
         table="opencode",
-        hint=HintChannel.CONFIG_FILE,
+        env=environment_of_opencode_over_acp,
+        capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.CONFIG_FILE, resume_elsewhere=False),
         install_hint="npm install -g opencode-ai@latest",
     ),
     AcpAdapter(
@@ -224,7 +240,7 @@ OVER_ACP = (
         argv=("copilot", "--acp"),
         model=_BY_MODEL,
         table="copilot",
-        hint=HintChannel.CONFIG_FILE,
+        capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.CONFIG_FILE),
         install_hint="npm install -g @github/copilot@latest",
     ),
     AcpAdapter(
@@ -232,17 +248,18 @@ OVER_ACP = (
         argv=("qwen", "--acp"),
         model=_BY_MODEL,
         table="qwen",
+        capabilities=replace(ABLE_OVER_ACP, usage=False, resume_elsewhere=False),
         install_hint="npm install -g @qwen-code/qwen-code@latest",
     ),
     AcpAdapter(
         name="claude-acp",
         argv=("claude-agent-acp",),
-        env=environment_of_claude,
+        env=environment_of_claude_over_acp,
         settings=settings_of_claude,
         login_name=login_of_claude,
         wants_login=wanted_login_of_claude,
         login=LOGIN_OF_CLAUDE,
-        hint=HintChannel.SYSTEM_PROMPT,
+        capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.SYSTEM_PROMPT, cost=True),
         install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
     ),
     AcpAdapter(
@@ -253,7 +270,7 @@ OVER_ACP = (
         login_name=login_of_codex,
         wants_login=wanted_login_of_codex,
         login=LOGIN_OF_CODEX,
-        hint=HintChannel.SYSTEM_PROMPT,
+        capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.SYSTEM_PROMPT),
         install_hint="npm install -g @agentclientprotocol/codex-acp@latest",
     ),
 )

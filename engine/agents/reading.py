@@ -25,6 +25,10 @@ from engine.agents.records import Record, read_record, type_error
 from engine.limits import Usage
 
 INTERRUPTED = "the agent was interrupted"
+LIMIT_REACHED = re.compile(r"usage limit|rate.?limit|quota exceeded|\b429\b", re.IGNORECASE)
+UNAUTHORIZED = re.compile(
+    r"\b401\b|authenticat|unauthori[sz]ed|api.?key (?:not|is) |not logged in", re.IGNORECASE
+)
 _STDERR_LINES = 12
 _NETWORK = re.compile(
     r"E(?:CONN\w+|NOTFOUND|TIMEDOUT|AI_AGAIN|HOSTUNREACH|NETUNREACH)\b|getaddrinfo"
@@ -50,6 +54,9 @@ _IN_WORDS = (
     (_NETWORK, "its model cannot be reached over the network"),
 )
 """Clients hand on the words of their model's vendor; these say what they come to."""
+_NO_MODEL = re.compile(
+    r"\b404\b|model.{0,80}\bnot (?:found|exist|known)|unknown model", re.IGNORECASE
+)
 _Number = TypeVar("_Number", int, float)
 LONGEST_LINE = 16 * 1024 * 1024
 """Agents write a whole answer as one line; what is longer than this is cut."""
@@ -134,6 +141,7 @@ class Reading(ABC):
         self.usage = UsageSeen()
         self.closing: Closing | None = None
         self.limit: RateLimited | None = None
+        self.model = ""
         self._begun: str | None = None
         self._splitters = {name: LineSplitter() for name in ("out", "err", "in")}
         self._said: list[str] = []
@@ -197,6 +205,7 @@ class Reading(ABC):
             return []
         self._begun = session
         self.session = session or self.session
+        self.model = model or self.model
         return [Started(self.session, model or None)]
 
     def say(self, text: str, *, is_delta: bool = False) -> Said:
@@ -266,7 +275,7 @@ class Reading(ABC):
             events += self._aside("err", [tail])
         closing = self.closing or Closing()
         found = self._error(ending)
-        error = in_words(found) if ending.cause is None else found
+        error = self._about_model(in_words(found)) if ending.cause is None else found
         return AgentOutcome(
             ok=not error,
             text=clip(closing.text or self.last_message),
@@ -323,6 +332,13 @@ class Reading(ABC):
         if self.wants_closing and self.closing is None:
             return f"the agent ended without saying that it was done{self._last_words()}"
         return ""
+
+    def _about_model(self, error: str) -> str:
+        """Name the model that its vendor does not know; its words seldom do."""
+        model = self.request.choice.model or self.model
+        if not _NO_MODEL.search(error) or (model and model in error):
+            return error
+        return f"{f'the model {model!r}' if model else 'its model'} is not known there: {error}"
 
     def _last_words(self) -> str:
         return f": {self._stderr[-1][:500]}" if self._stderr else ""

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import from_json
 
 type_error = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading a record of an unexpected shape raises."""
+"""The errors of reading a record of an unexpected shape."""
 
 Record = dict[str, Any]
 
@@ -120,11 +120,39 @@ def title_of(given: object) -> str:
     """Return a title for a tool's input, in one line: its command, its file, its question."""
     if not isinstance(given, dict):
         return ""
+    if isinstance(several := given.get("commands"), list) and several:
+        given = {"command": several[0], **given}
     for key in _TITLE_KEYS:
         value = given.get(key)
         if isinstance(value, str) and value.strip():
             return value.strip().splitlines()[0][:200]
     return ""
+
+
+_EDITS = (("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"))
+"""The names that tools of agents give the text that an edit replaces, and the new text."""
+
+
+def edit_of(given: object) -> tuple[int, int] | None:
+    """Return how many lines an edit adds and removes; None where its input does not say so."""
+    several = at(given, "edits")
+    counts = [
+        _lines_of(old, new)
+        for edit in (given, *(several if isinstance(several, list) else ()))
+        for before, after in _EDITS
+        if isinstance(old := at(edit, before), str) and isinstance(new := at(edit, after), str)
+    ]
+    return (sum(n for n, _ in counts), sum(n for _, n in counts)) if counts else None
+
+
+def _lines_of(old: str, new: str) -> tuple[int, int]:
+    """Return the lines of a new text and an old one between what both begin and end with."""
+    before, after = old.splitlines(), new.splitlines()
+    shorter = min(len(before), len(after))
+    head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
+    most = shorter - head
+    tail = next((n for n in range(most) if before[-1 - n] != after[-1 - n]), most)
+    return len(after) - head - tail, len(before) - head - tail
 
 
 LONGEST_TAIL = 4096

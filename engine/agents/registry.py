@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, FoundAgent, LaunchRequest, Steering
-from engine.agents.finding import models_of
+from engine.agents.contract import AgentAdapter, AgentLaunch, FoundAgent, LaunchRequest, Steering
+from engine.agents.models import models_of
 from engine.agents.options import is_set
 from engine.errors import AgentError, AgentNotFound
 from engine.plan.model import AgentChoice, PermissionMode, Permissions, Runtime
@@ -77,8 +77,10 @@ def bare_request(
     )
 
 
-def check_startable(request: LaunchRequest) -> None:
-    """Refuse an agent that is not installed, not logged in, or without the user's own provider.
+def check_startable(request: LaunchRequest) -> AgentLaunch:
+    """Return how it would be launched.
+
+    Refuse an agent that is not installed, not logged in, or without the user's own provider.
 
     Raises:
         AgentError: It cannot be started, with what to do about it.
@@ -96,6 +98,7 @@ def check_startable(request: LaunchRequest) -> None:
         )
     if launch.wants_login:
         raise AgentError(f"the agent {name!r} is not logged in", hint=launch.wants_login)
+    return launch
 
 
 async def find_agents(

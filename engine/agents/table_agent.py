@@ -29,11 +29,12 @@ from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
-from engine.agents.reading import Closing, Reading
+from engine.agents.reading import LIMIT_REACHED, UNAUTHORIZED, Closing, Reading
 from engine.agents.records import (
     Record,
     content_text,
     count_of,
+    edit_of,
     number_of,
     paths_of,
     tail_of,
@@ -44,10 +45,7 @@ from engine.agents.table_settings import TableHome, fill
 from engine.agents.tables import AgentTable, ReadyRule, read_table, table_file
 from engine.errors import AgentError
 
-_LIMIT_REACHED = re.compile(r"usage limit|rate.?limit|quota exceeded|\b429\b", re.IGNORECASE)
-_UNAUTHORIZED = re.compile(
-    r"\b401\b|authenticat|unauthori[sz]ed|api.?key (?:not|is) |not logged in", re.IGNORECASE
-)
+_STATUS = re.compile(r"\b(?:4\d\d|5\d\d)\b")
 _MILLISECONDS = 1000
 _BAD = {"error", "failed", "failure", "cancelled", "aborted", "rejected"}
 
@@ -103,7 +101,8 @@ class TableStream(Reading):
     def _called(self, get: Callable[[str], Any]) -> list[AgentEvent]:
         self._is_fresh = True
         name, given = text_of(get("name")), get("input")
-        return [ToolCalled(text_of(get("id")) or name, name, title_of(given), paths_of(given))]
+        about = title_of(given), paths_of(given), edit_of(given)
+        return [ToolCalled(text_of(get("id")) or name, name, *about)]
 
     def _ended(self, get: Callable[[str], Any]) -> list[AgentEvent]:
         failed, status = get("failed"), text_of(get("status"))
@@ -140,7 +139,9 @@ class TableStream(Reading):
     def _retrying(self, get: Callable[[str], Any]) -> list[AgentEvent]:
         delay_ms = number_of(get("delay_ms"))
         delay_s = number_of(get("delay_s")) if delay_ms is None else delay_ms / _MILLISECONDS
-        return [Retrying(count_of(get("attempt")) or 1, delay_s, text_of(get("status")))]
+        said = text_of(get("status"))
+        status = _STATUS.search(said)
+        return [Retrying(count_of(get("attempt")) or 1, delay_s, status[0] if status else said)]
 
     def _troubled(self, get: Callable[[str], Any]) -> list[AgentEvent]:
         self._trouble = content_text(get("error")) or self._trouble
@@ -152,12 +153,12 @@ class TableStream(Reading):
         self.closing = Closing(
             error=error,
             text=text if not error else "",
-            needs_login=bool(_UNAUTHORIZED.search(error)),
+            needs_login=bool(UNAUTHORIZED.search(error)),
         )
         events: list[AgentEvent] = []
         if session := text_of(get("session")):
             events += self.start(session)
-        if _LIMIT_REACHED.search(error):
+        if LIMIT_REACHED.search(error):
             events.append(self.limited())
         return events
 
@@ -232,7 +233,7 @@ class TableAdapter:
             files=home.copy.files,
             settings=home.copy.listed,
             hosts=table.hosts,
-            login=login_of(table, request),
+            login=home.login or login_of(table, request),
             reads=(*folders_of(request, program_of(request, table.program)), *home.copy.reads),
         )
 

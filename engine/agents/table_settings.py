@@ -32,12 +32,14 @@ class TableHome:
     Attributes:
         copy: Its files.
         env: Variables that its user keeps in a file, or that a provider of the user's names.
+        login: The variable in which that provider has its key, if it is one of them.
     """
 
     def __init__(self, table: AgentTable, request: LaunchRequest) -> None:
         """Gather the files."""
         self.copy = SettingsCopy(request, folder=table.user.folder)
         self.env: dict[str, str] = {}
+        self.login = ""
         self._table = table
         self._request = request
         values = {
@@ -149,6 +151,7 @@ class TableHome:
                     hint=f"Set {variable}, or name another provider in {shown}.",
                 )
             self.env[variable] = given[variable]
+            self.login = self.login or variable
 
     def _references_in(self, value: object) -> tuple[str, ...]:
         """Return the variables that a value refers to."""

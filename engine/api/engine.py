@@ -50,6 +50,7 @@ from engine.run.live_run import LiveRun
 from engine.run.runs import Runs
 from engine.sandbox.probe import probe
 from engine.site.child import ChildSite
+from engine.site.cluster import RaySite
 from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
@@ -162,11 +163,12 @@ class Engine:
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         near = LocalSite(place, host=host, shelter=shelter, environment=env, tethers=tethers)
         child = ChildSite.opened(place, home, env, tethers=tethers, can_confine=near.can_confine)
+        opens = partial(RaySite, place=place, home=home, environment=env, tethers=tethers)
         bus = Bus(partial(read_told, place.store))
         fed = feeding(place, partial(open_shared, env), bus=bus, clock=clock)
         feeder = await stack.enter_async_context(fed)
         sites = await stack.enter_async_context(
-            _all(Sites(near, default=env.get(_SITE, "")), place, child, let_go)
+            _all(Sites(near, default=env.get(_SITE, "")), child, let_go, opens)
         )
         tools = Tools(
             sites=sites,
@@ -363,20 +365,24 @@ class Engine:
 @asynccontextmanager
 async def _all(
     sites: Sites,
-    place: Place,
     child: AbstractAsyncContextManager[ChildSite],
     let_go: Callable[[Host], Awaitable[None]],
+    opens: Callable[..., RaySite],
 ) -> AsyncIterator[Sites]:
     """Open the sites beside this machine's own disk; only a repository has any."""
-    if place.repo is None:
+    if sites.near.repo is None:
         yield sites
         return
-    async with child as site:
+    async with child as site, anyio.create_task_group() as tasks:
         sites.known[CHILD] = site
+        sites.open_cluster = partial(opens, tasks=tasks)
         try:
             yield sites
         finally:
             await let_go(site.host)
+            for cluster in sites.clusters.values():
+                await cluster.close(let_go)
+            tasks.cancel_scope.cancel()
 
 
 async def _recover(place: Place) -> None:

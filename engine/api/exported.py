@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     """The log of every attempt, by worker and number."""
 
 REPLAY_FILE = "replay.db"
-"""What the file is called in the folder of an export."""
+"""The name of the file in the folder of an export."""
 
 
 def exported_file(name: str | PathLike[str]) -> Path | None:

@@ -23,6 +23,7 @@ from engine.ids import RunId
 from engine.messages.statistics import Axis, CountAttempts, Figures, Reach
 from engine.plan.model import SharedHistory
 from engine.plan.runtime import shared_history_of
+from engine.run.past import run_named
 from engine.site.place import Place, find_place
 from engine.spec.load import load_manifest
 from engine.store.layout import make_state_home
@@ -218,7 +219,7 @@ async def read_braid(folder: str | PathLike[str], run: str) -> Braid:
 
     def read() -> Braid:
         store = place.store
-        name = RunId(run or next((each.id for each in store.runs()), ""))
+        name = RunId(run_named(run, store.runs()))
         with store.run(name, read_only=True) as journal:
             return braid_of(name, journal, origin)
 

@@ -23,6 +23,7 @@ from engine.plan.model import AgentChoice, PermissionMode, Plan
 from engine.review.change import left_out_note
 from engine.sandbox.ladder import doctor, report
 from engine.sandbox.probe import probe
+from engine.site.gate import check_client
 from engine.site.place import Place, find_place
 from engine.site.shelter import asked_by
 from engine.site.sites import LOCAL
@@ -99,12 +100,14 @@ async def check_sites(
         PlanError: The first reason.
         WorkspaceError: The folder cannot be worked in.
     """
-    if all(plan.runtime.site in {"", LOCAL} for plan in plans):
+    if all(plan.site_of(step.name) in {"", LOCAL} for plan in plans for step in plan.steps):
         return
     place = await find_place(Path(folder), dict(environ if environment is None else environment))
     if place.repo is None:
         raise PlanError("runtime.sites: only the workers of a git repository can live elsewhere")
     try:
+        if any(plan.clusters_used for plan in plans):
+            check_client(environ if environment is None else environment)
         await check_carried(place.repo, "HEAD")
     except WorkspaceError as error:
         raise PlanError(f"runtime.sites: {error}", hint=error.hint) from error

@@ -88,6 +88,7 @@ def plan_for_prompts(
     agents: Sequence[str] = (),
     *,
     folder: Path,
+    models: Sequence[str] = (),
     replicas: int | None = None,
     defaults: PlanDefaults | None = None,
 ) -> Plan:
@@ -103,7 +104,7 @@ def plan_for_prompts(
         read = partial(read_inside, folder)
         manifest = load_manifest(path.read_bytes(), file="plait.yaml", read=read)
     return plan_from_prompts(
-        prompts, agents, replicas=replicas, manifest=manifest, defaults=defaults
+        prompts, agents, models=models, replicas=replicas, manifest=manifest, defaults=defaults
     )
 
 

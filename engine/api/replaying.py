@@ -22,8 +22,9 @@ from engine.core.state import RunState
 from engine.errors import StoreError
 from engine.ids import RunId
 from engine.messages.commands import Command, Refused, Reply
+from engine.messages.deeds import lately
 from engine.messages.events import OutputAppended, Told
-from engine.messages.logs import LogChunk, LogLine, newest
+from engine.messages.logs import LogChunk, LogLine, LogLines, newest
 from engine.messages.questions import A, Ask, ReadEngine, ReadLog, ReadRun
 from engine.messages.results import EngineView, WorkerView
 from engine.run.journal import Journal
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0)
 _TICK_S = 0.1
-_TAIL_LINES = 12
+_TAIL_LINES, _DEED_LINES = 12, 500
 
 
 class Replay:
@@ -178,7 +179,13 @@ class Replay:
             return worker
         lines = await self._lines(worker.worker, worker.attempt, now)
         tail = tuple(line.text for line in lines[-_TAIL_LINES:])
-        return replace(worker, last_lines=tail, last_output_at=lines[-1].at if lines else None)
+        pieces = LogLines.of(lines[-_DEED_LINES:]).pieces
+        return replace(
+            worker,
+            last_lines=tail,
+            lately=lately((p.at, p.kind, p.text, p.count) for p in reversed(pieces)),
+            last_output_at=lines[-1].at if lines else None,
+        )
 
     async def _lines(self, worker: str, attempt: int, now: float) -> tuple[LogLine, ...]:
         lines = self._logs.get((worker, attempt))

@@ -5,7 +5,7 @@ user's is touched, and no living engine is disturbed.
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +15,16 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from engine.api.errors_out import plain_errors
 from engine.beneath import remove_tree
 from engine.errors import EngineError, WorkspaceError
 from engine.git.sample import make_repository
 from engine.host.local import LocalHost
+from engine.plan.model import Cluster, Plan
 from engine.sandbox.probe import probe
+from engine.site.broker import NodeEntry
 from engine.site.child import ChildSite
-from engine.site.gate import start_of
+from engine.site.cluster import RaySite
 from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
@@ -34,23 +37,48 @@ from engine.store.layout import make_state_home
 SITES = (LOCAL, CHILD)
 """The names of all sites in which workers can live."""
 RAY = "ray:"
-"""Before the address of a Ray cluster: what can be tried, but not yet lived in."""
+"""Before the address of a Ray cluster that no manifest names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteEntry:
-    """One site: what it can do, or why it does not answer."""
+    """One site: what it can do, or why it does not answer.
+
+    Attributes:
+        nodes: The nodes of a cluster, with what is free of them.
+    """
 
     name: str
     abilities: tuple[Ability, ...] = ()
     report: SiteReport | None = None
+    nodes: tuple[NodeEntry, ...] = ()
     problem: str = ""
 
 
-async def describe_sites(environment: Mapping[str, str] | None = None) -> tuple[SiteEntry, ...]:
-    """Return every site, with what it enforces, what it has to give, and its versions."""
+async def describe_sites(
+    environment: Mapping[str, str] | None = None, *, plans: Sequence[Plan] = ()
+) -> tuple[SiteEntry, ...]:
+    """Return every site, with what it enforces, what it has to give, and its versions.
+
+    `plans` are those of a manifest, which may add sites.
+    """
     env = dict(environ if environment is None else environment)
-    return tuple([await _described(name, env) for name in SITES])
+    own = [await _described(name, env) for name in SITES]
+    return (*own, *[await _listed(cluster, env) for cluster in _added(plans)])
+
+
+def _added(plans: Sequence[Plan]) -> tuple[Cluster, ...]:
+    """Return the clusters that a manifest adds: all its plans name the same."""
+    return plans[0].runtime.clusters if plans else ()
+
+
+async def _listed(cluster: Cluster, env: Mapping[str, str]) -> SiteEntry:
+    try:
+        async with _used(cluster, env) as (site, _):
+            nodes = await site.nodes()
+    except EngineError as error:
+        return SiteEntry(name=cluster.name, problem=f"{error}. {error.hint}")
+    return SiteEntry(name=cluster.name, abilities=tuple(sorted(site.abilities)), nodes=nodes)
 
 
 async def _described(name: str, env: Mapping[str, str]) -> SiteEntry:
@@ -63,37 +91,66 @@ async def _described(name: str, env: Mapping[str, str]) -> SiteEntry:
         return SiteEntry(name=name, problem=str(error) or "it does not answer")
 
 
-async def try_site(name: str, environment: Mapping[str, str] | None = None) -> tuple[Tried, ...]:
+async def try_site(
+    name: str, environment: Mapping[str, str] | None = None, *, plans: Sequence[Plan] = ()
+) -> tuple[Tried, ...]:
     """Let a worker be made, work, be brought home, stopped and removed at a site.
 
-    `ray:ADDRESS` is a node of a Ray cluster. Return each of these, up to the first that went wrong.
+    `plans` are those of a manifest, which may add sites, and `ray:ADDRESS` is one that none adds.
+    Of a cluster each node is tried. Return each of these, up to the first that went wrong.
 
     Raises:
-        WorkspaceError: There is no such site.
+        WorkspaceError: There is no such site, or no cluster answers.
     """
-    if name not in SITES and not name.startswith(RAY):
-        known = ", ".join(SITES)
+    env = dict(environ if environment is None else environment)
+    named = {one.name: one for one in _added(plans)}
+    if name.startswith(RAY):
+        named[name] = Cluster(name="ray", address=name.removeprefix(RAY))
+    if name in named:
+        async with _used(named[name], env) as (far, place):
+            nodes = [far.node(node.name) for node in await far.nodes()]
+            return tuple([one for node in nodes for one in await tried(node, place)])
+    if name not in SITES:
+        known = ", ".join((*SITES, *named))
         raise WorkspaceError(
             f"there is no site {name!r}",
             hint=f"There are {known}, and {RAY}ADDRESS for a cluster.",
         )
-    env = dict(environ if environment is None else environment)
     async with _opened(name, env) as (site, place):
         return await tried(site, place)
 
 
 @asynccontextmanager
-async def _opened(name: str, env: Mapping[str, str]) -> AsyncIterator[tuple[Site, Place]]:
-    """Open a site on a repository that goes again, with all that the site keeps of it."""
+async def _place(env: Mapping[str, str]) -> AsyncIterator[tuple[Place, Path]]:
+    """Make a repository that goes again, and a folder for all that sites keep of it."""
     home = await anyio.to_thread.run_sync(make_state_home, env)
-    machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
     folder = await anyio.to_thread.run_sync(_folder, home)
     try:
         project = folder / "repository"
         await make_repository(project, env, message="trial")
         place = await find_place(project, {**env, "PLAIT_STATE_HOME": str(folder)})
         await anyio.to_thread.run_sync(place.layout.make)
-        shelter = Shelter(machine=machine, layout=place.layout, project=project, environ=env)
+        yield place, folder
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(remove_tree, folder)
+
+
+@asynccontextmanager
+async def _used(cluster: Cluster, env: Mapping[str, str]) -> AsyncIterator[tuple[RaySite, Place]]:
+    """Open a cluster on such a repository."""
+    with plain_errors():
+        async with _place(env) as (place, home), RaySite.opened(cluster, place, home, env) as site:
+            yield site, place
+
+
+@asynccontextmanager
+async def _opened(name: str, env: Mapping[str, str]) -> AsyncIterator[tuple[Site, Place]]:
+    """Open a site of this machine on such a repository."""
+    home = await anyio.to_thread.run_sync(make_state_home, env)
+    machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
+    async with _place(env) as (place, folder):
+        shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         async with LocalHost(place.layout.root) as host:
             near = LocalSite(
                 place,
@@ -105,14 +162,10 @@ async def _opened(name: str, env: Mapping[str, str]) -> AsyncIterator[tuple[Site
             if name == LOCAL:
                 yield near, place
                 return
+            confines = near.can_confine
             open_child = partial(ChildSite.opened, place, folder, env, tethers=lambda _: True)
-            if name.startswith(RAY):
-                open_child = partial(open_child, start=start_of(name.removeprefix(RAY), env))
-            async with open_child(can_confine=near.can_confine) as child:
+            async with open_child(can_confine=confines) as child:
                 yield child, place
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(remove_tree, folder)
 
 
 def _folder(home: Path) -> Path:

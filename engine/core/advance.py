@@ -82,6 +82,7 @@ TELLERS: Mapping[type[f.WorkerFactBase], Callable[..., None]] = dict(
         _hears(f.RateLimitSeen, dialogue.rate_limit_seen),
         _hears(f.StallSeen, dialogue.stall_seen),
         _hears(f.ViolationSeen, dialogue.violation_seen),
+        _hears(f.TreeSeen, dialogue.tree_seen),
         _hears(f.WorkerPaused, dialogue.worker_paused),
         _hears(f.WorkerResumed, dialogue.worker_resumed),
         _hears(f.LimitsSet, dialogue.limits_set),

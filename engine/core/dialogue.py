@@ -17,6 +17,7 @@ from engine.core.turn import CoreTurn
 from engine.messages.events import (
     Answered,
     Asked,
+    ChangeSeen,
     Delivery,
     IsolationViolated,
     RateLimitMet,
@@ -189,6 +190,21 @@ def violation_seen(turn: CoreTurn, w: Worker, fact: f.ViolationSeen) -> None:
     attempt = replace(w.attempt, violations=(*w.attempt.violations, fact.path))
     turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.VIOLATION}))
     turn.publish(IsolationViolated(**w.told, path=fact.path))
+
+
+def tree_seen(turn: CoreTurn, w: Worker, fact: f.TreeSeen) -> None:
+    """Know its change so far; once its work is collected, that tells more."""
+    if w.phase in {Phase.RUNNING, Phase.STOPPING} and fact.change != w.attempt.so_far:
+        turn.change(replace(w, attempt=replace(w.attempt, so_far=fact.change)))
+        seen = fact.change
+        turn.publish(
+            ChangeSeen(
+                **w.told,
+                files=seen.files,
+                insertions=seen.insertions,
+                deletions=seen.deletions,
+            )
+        )
 
 
 def worker_paused(turn: CoreTurn, w: Worker, _fact: f.WorkerPaused) -> None:

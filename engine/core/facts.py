@@ -397,6 +397,13 @@ class ViolationSeen(WorkerFactBase):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TreeSeen(WorkerFactBase):
+    """A running worker's files were looked at: its change so far, in figures."""
+
+    change: Change
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerPaused(WorkerFactBase):
     """A human froze the worker where it stands."""
 
@@ -450,6 +457,7 @@ WorkerFact = (
     | RateLimitSeen
     | StallSeen
     | ViolationSeen
+    | TreeSeen
     | WorkerPaused
     | WorkerResumed
     | LimitsSet
@@ -460,53 +468,54 @@ WorkerFact = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunBegan:
-    """The run is to start, with the answers that its repository kept."""
+class RunFactBase:
+    """A fact of the run as a whole."""
 
     at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBegan(RunFactBase):
+    """The run is to start, with the answers that its repository kept."""
+
     rules: tuple[KeptAnswer, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandTaken:
+class CommandTaken(RunFactBase):
     """A command was accepted; the facts that carry it out follow.
 
     Attributes:
-        command: Its name.
         worker: The worker it names, as `step/worker_1`; empty where it names none.
     """
 
     command: str
     by: Speaker
     worker: str = ""
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunStopRequested:
+class RunStopRequested(RunFactBase):
     """Everything that has not settled is to stop.
 
     Attributes:
-        stops_landings: Stop landings too that have not begun to move their target. Journals written
-            before the field existed let them go on.
+        stops_landings: Stop landings too that do not move their target yet; older journals do not.
     """
 
     cause: StopCause = StopCause.USER
     is_kill: bool = False
-    at: float = 0.0
     stops_landings: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerRevoked:
+class AnswerRevoked(RunFactBase):
     """An answer that was kept holds no more."""
 
     number: int
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class CapSet:
+class CapSet(RunFactBase):
     """The number of workers that may hold a slot has changed.
 
     Attributes:
@@ -515,41 +524,34 @@ class CapSet:
 
     cap: int
     is_share: bool = False
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class PauseRequested:
+class PauseRequested(RunFactBase):
     """Nothing new is to be dispatched."""
 
-    at: float = 0.0
-
 
 @dataclass(frozen=True, kw_only=True)
-class ResumeRequested:
+class ResumeRequested(RunFactBase):
     """Dispatching goes on."""
 
-    at: float = 0.0
-
 
 @dataclass(frozen=True, kw_only=True)
-class StepAdded:
+class StepAdded(RunFactBase):
     """A step joined the live run."""
 
     step: PlannedStep
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerAdded:
+class WorkerAdded(RunFactBase):
     """A worker joined a step of the live run."""
 
     planned: PlannedWorker
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoginHeld:
+class LoginHeld(RunFactBase):
     """Nobody of a login begins before that time; one that has passed lifts the hold.
 
     Attributes:
@@ -562,11 +564,10 @@ class LoginHeld:
     until: float
     cause: StopCause | None = None
     reason: str = ""
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompositeWoven:
+class CompositeWoven(RunFactBase):
     """A human wove a composite from hunks of a step's candidates, and its check passed.
 
     Attributes:
@@ -581,7 +582,6 @@ class CompositeWoven:
     check: CheckResult | None = None
     branch: str | None = None
     bases: tuple[tuple[WorkerId, int], ...] = ()
-    at: float = 0.0
 
 
 RunFact = (

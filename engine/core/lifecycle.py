@@ -15,7 +15,7 @@ from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 
 _UNTIL_NETWORK_S = 10.0
-"""How long a machine that just woke is given to find its network again."""
+"""The time that a machine gets after it woke to find its network again."""
 
 
 def workspace_ready(turn: CoreTurn, w: Worker, fact: f.WorkspaceReady) -> None:

@@ -12,7 +12,7 @@ from engine.plan.model import PlannedStep, RetryRule
 LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
 """The machinery failed, not the agent: another attempt follows, and no try is counted."""
 MAY_BE_RETRIED = (Phase.FAILED, Phase.CANCELLED)
-"""Where those stand whom a rule may follow with another attempt."""
+"""The phases after which a rule may begin another attempt."""
 _NEVER_RETRIED = frozenset({StopCause.BUDGET})
 _OPEN_OUTCOMES = frozenset({Outcome.SUCCESS, Outcome.UNCHANGED, Outcome.PENDING})
 _GIVES_UP = re.compile(

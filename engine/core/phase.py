@@ -103,7 +103,7 @@ FINDS_ACTIVITY = frozenset({PREPARING, RUNNING, CHECKING})
 """Phases in which a stop must first end something that runs."""
 
 STOPPED_BY_POLICY = frozenset({WAITING, QUEUED, PREPARING, RUNNING, CHECKING, BACKING_OFF})
-"""What fail-fast and a run's stop act on; finished work stays for a human to land."""
+"""The phases that fail-fast and a run's stop act on; finished work stays for a human to land."""
 STOPPED_BY_POLICY_WHILE_COLLECTING = STOPPED_BY_POLICY | {COLLECTING}
 
 

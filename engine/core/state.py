@@ -83,6 +83,7 @@ class Attempt:
         stop: Asked for, first cause kept, cleared when the worker comes to rest.
         said: What it was told, in order: told again to one that is re-adopted.
         violations: What changed that it must not reach; kept while its tree is gone on with.
+        so_far: Its change when its files were last looked at, in figures alone.
         ended: How its agent ended.
     """
 
@@ -93,6 +94,7 @@ class Attempt:
     said: tuple[HumanWords, ...] = ()
     violations: tuple[str, ...] = ()
     rate_limited_until: float | None = None
+    so_far: Change | None = None
     ended: AttemptEnded | None = None
 
 

@@ -45,7 +45,7 @@ _RESTING = SETTLED | {Phase.REVIEWING, Phase.CONFLICTED}
 """Phases in which no attempt is stopped or asks anything any more."""
 
 _TOLD_TEXT = 4096
-"""How much of its last words an attempt hands to the next one."""
+"""The most of its last words that an attempt hands to the next one."""
 
 
 @dataclass

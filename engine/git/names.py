@@ -46,6 +46,11 @@ class RefNames:
         """The ref of the rest of the change, once a human left hunks out before landing it."""
         return f"{self.pinned}/trimmed"
 
+    @property
+    def late(self) -> str:
+        """The folder of refs that keep what came after the attempt was given up."""
+        return f"refs/plait/@late/{self.attempt.path}"
+
     def other(self, ref: str) -> str:
         """Return the ref that keeps another of the agent's: `refs/heads/x` as `…/refs/heads/x`."""
         return f"{self.pinned}/{ref}"

@@ -200,6 +200,26 @@ async def pin(repo: Repo, names: RefNames, commit: str) -> None:
             raise
 
 
+def _check_own(names: RefNames, refs: Iterable[str]) -> None:
+    below = f"{names.pinned}/"
+    odd = [ref for ref in refs if not (ref.startswith(below) and sane_name(ref))]
+    if odd:
+        raise WorkspaceError(f"a ref of another's came with the work of {names.attempt}: {odd[0]}")
+
+
+async def bring_late(repo: Repo, names: RefNames, refs: Mapping[str, str], pack: bytes) -> None:
+    """Take in the work of an attempt that was given up, under refs that nothing merges.
+
+    Raises:
+        WorkspaceError: A name leads elsewhere.
+        GitFailed: An object was refused.
+    """
+    _check_own(names, refs)
+    await unpack(repo, pack)
+    late = ((names.late + ref.removeprefix(names.pinned), oid) for ref, oid in refs.items())
+    await set_refs(repo, tuple(late), say="plait: late")
+
+
 async def bring_home(repo: Repo, names: RefNames, refs: Mapping[str, str], pack: bytes) -> str:
     """Take the work of an attempt in, under its own refs; return what was left undone.
 
@@ -207,10 +227,7 @@ async def bring_home(repo: Repo, names: RefNames, refs: Mapping[str, str], pack:
         WorkspaceError: A name leads elsewhere.
         GitFailed: An object was refused.
     """
-    below = f"{names.pinned}/"
-    odd = [ref for ref in refs if not (ref.startswith(below) and sane_name(ref))]
-    if odd:
-        raise WorkspaceError(f"a ref of another's came with the work of {names.attempt}: {odd[0]}")
+    _check_own(names, refs)
     await unpack(repo, pack)
     await set_refs(repo, refs.items(), say="plait: collect")
     head = refs.get(names.head)

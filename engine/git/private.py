@@ -29,7 +29,7 @@ _PASSED_ON = re.compile(
     re.IGNORECASE,
 )
 _LITTER = b".aider.tags.cache.v*/\n"
-"""What an agent leaves in its worktree that no rule of the repository keeps out of commits: with it
+"""Patterns of files that agents leave and no rule of the repository keeps out of commits: with them
 an agent whose model refused everything would seem to have changed something."""
 _PROGRAMS = re.compile(r"merge\..*\.driver|merge\.tool|merge\.guitool", re.IGNORECASE)
 

@@ -29,7 +29,7 @@ UNREADABLE = "unreadable"
 BIG_FILE = 5 * 1024 * 1024
 """A file above it is set aside and listed instead of committed."""
 MOST_NEW = 200_000
-"""How many new files one attempt may leave; of more, the largest folders are set aside."""
+"""The most new files that one attempt may leave; of more, the largest folders are set aside."""
 _HUGE = 1 << 30
 """Even a file that git knows is set aside above it: a hole of terabytes is read for hours."""
 _TRIES = 200

@@ -29,7 +29,7 @@ from engine.git.worktrees import Checkout
 _LOCK = "own merge"
 _OWNER = re.compile(rf"{_LOCK} (\d+) ([\d.]+)")
 _CLOCK_S = 5.0
-"""When a process began is counted from the boot, whose time shifts when the clock is set."""
+"""The tolerance for a process's start: the boot, from which it counts, shifts with the clock."""
 _STASHED = b">>>>>>> Stashed changes"
 
 
@@ -49,7 +49,7 @@ _NEXT = {
     Doing.STASH: "git stash drop",
     Doing.INDEX: "git commit",
 }
-"""What goes on where it is not `git <doing> --continue`; a popped stash stays until dropped."""
+"""The commands that go on where it is not `git <doing> --continue`; a popped stash stays."""
 
 
 @dataclass(frozen=True, kw_only=True)

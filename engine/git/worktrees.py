@@ -21,7 +21,7 @@ _UNDER_WAY = (
     "BISECT_LOG",
 )
 _HOLDERS = (("rebase-merge", "head-name"), ("rebase-apply", "head-name"), ("BISECT_START",))
-"""What names the branch that such a one comes back to."""
+"""The files that name the branch that such a one comes back to."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ REPORT = tuple(
     )
     for dimension in Dimension
 )
-"""How everything holds for a function in a thread."""
+"""The levels that hold for a function in a thread."""
 
 
 class AttemptStopped(BaseException):

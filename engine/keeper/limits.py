@@ -122,6 +122,7 @@ class LimitWatch:
             **self._sampler.usage(),
             "disk_mb": round(self._disk.growth / MB, 3) if self._disk else None,
             "output_bytes": self._pump.output_bytes,
+            "active_s": round(self.clock.active_s, 1),
         }
 
     def _apply(self) -> None:
@@ -156,9 +157,11 @@ class LimitWatch:
         if now >= self._usage_due:
             self._usage_due = now + _USAGE_S
             used = self.usage()
-            # Each word wakes the engine: what has not changed is only repeated for late comers.
-            if used != self._used or now >= self._repeat_due:
-                self._used, self._repeat_due = used, now + _REPEAT_S
+            # Each word wakes the engine: what has not changed is only repeated for late comers. The
+            # clock always goes on: it tells nothing of use.
+            known = {**used, "active_s": None}
+            if known != self._used or now >= self._repeat_due:
+                self._used, self._repeat_due = known, now + _REPEAT_S
                 self.on_usage(used)
         self._loop.after("look", wait_s, self._look)
 

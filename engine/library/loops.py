@@ -23,7 +23,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 EXIT_S = 15.0
-"""How long the end of the program waits for what its threads still put away."""
+"""The time that the end of the program gives its threads to put things away."""
 
 
 class LoopEnded(EngineError):

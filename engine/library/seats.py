@@ -18,7 +18,7 @@ from engine.library.loops import LoopThread
 T = TypeVar("T")
 
 CLOSING_S = 60.0
-"""How long even a cancelled caller waits for what has to be put away."""
+"""The time that even a cancelled caller waits until everything is put away."""
 
 Act = Callable[[Engine], Awaitable[T]]
 Back = Callable[[Callable[[], Any]], Awaitable[Any]]

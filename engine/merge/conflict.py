@@ -32,7 +32,7 @@ _MADE = re.compile(rb"^<{7,} Temporary merge branch 1(:.*)?\r?$", re.MULTILINE)
 """The marker that git puts into a base that it makes of several conflicting ancestors."""
 
 PLACED_KINDS = frozenset({ConflictKind.RENAME_RENAME, ConflictKind.DIRECTORY_RENAME})
-"""Where the file is to lie must be chosen, beside what is in it."""
+"""The kinds in which the file's path must be chosen as well as its content."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -186,7 +186,7 @@ class LineChange(NamedTuple):
 
 
 LineDiff = Callable[[Sequence[bytes], Sequence[bytes]], list[LineChange]]
-"""What `diff` does for lines; whoever has git at hand may put its answer in place of ours."""
+"""A function that does what `diff` does for lines; a caller with git may give git's answer."""
 
 
 def diff(

@@ -185,7 +185,7 @@ ResolutionAction = (
 
 
 BeginFrom = RetryMode
-"""Where a retried attempt begins, for those who send commands and know no plan."""
+"""The start of a retried attempt, for those who send commands and know no plan."""
 
 
 @dataclass(frozen=True, kw_only=True)

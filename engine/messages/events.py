@@ -124,6 +124,15 @@ class Steered(OfAttempt):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangeSeen(OfAttempt):
+    """A running worker's files were looked at: its change so far, where that differs."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReviewWanted(OfAttempt):
     """A change waits for a human's review."""
 
@@ -341,6 +350,7 @@ MustArrive = (
     | Asked
     | Answered
     | Steered
+    | ChangeSeen
     | ReviewWanted
     | ChoiceWanted
     | ConflictsFound

@@ -9,6 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.messages.deeds import Deed
 from engine.phases import Phase, StopCause
 
 
@@ -312,6 +313,9 @@ class WorkerView:
             where its agent tells neither.
         turns: How many answers its model gave in this attempt.
         settings: Which settings of the user's own its agent got, and which stayed behind, as lines.
+        lately: What it did last, oldest first.
+        so_far: The change of its running attempt when its files were last looked at, in figures;
+            None where nobody has looked.
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
@@ -346,6 +350,7 @@ class WorkerView:
     settings: tuple[str, ...] = ()
     progress: float | None = None
     last_lines: tuple[str, ...] = ()
+    lately: tuple[Deed, ...] = ()
     prompt: str = ""
     error: str | None = None
     limit_hit: LimitHit | None = None
@@ -354,6 +359,7 @@ class WorkerView:
     usage: Usage = field(default_factory=Usage)
     attempt_usages: tuple[Usage, ...] = ()
     change: Change | None = None
+    so_far: Change | None = None
     check: CheckResult | None = None
     verdict: Verdict | None = None
     claimed_done: bool = False
@@ -522,11 +528,31 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trying:
+    """A result that lies in the user's own checkout, to be tried.
+
+    Attributes:
+        worktree: The checkout.
+        is_whole: All of it is there; else it was cut short, on its way there or back.
+    """
+
+    run: str
+    worker: str
+    worktree: str
+    is_whole: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineView:
-    """Everything a console shows at one moment."""
+    """Everything a console shows at one moment.
+
+    Attributes:
+        trying: The result that is tried now, if one is.
+    """
 
     repository: str
     runs: tuple[RunView, ...] = ()
     machine: Machine = field(default_factory=Machine)
     is_read_only: bool = False
     at: float = 0.0
+    trying: Trying | None = None

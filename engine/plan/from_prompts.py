@@ -1,11 +1,13 @@
 """Plans without a pipeline: prompts and agents from a command line, or steps built in Python."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from engine.errors import ConcurrencyWithMatrix, PlanError
 from engine.ids import WorkerId
+from engine.legible import legible_line
 from engine.plan.make import PlanDefaults, make_plan
 from engine.plan.model import (
     AgentChoice,
@@ -26,18 +28,20 @@ def plan_from_prompts(
     prompts: Sequence[str],
     agents: Sequence[str] = (),
     *,
+    models: Sequence[str] = (),
     replicas: int | None = None,
     manifest: Manifest | None = None,
     defaults: PlanDefaults | None = None,
 ) -> Plan:
-    """The plan of `plait run -p PROMPT… -a AGENT[:N]… -n N`: one independent step for each prompt.
+    """The plan of `plait run -p PROMPT… -a AGENT[:N]… --models A,B -n N`: a step for each prompt.
 
     Several candidates are all let finish (policy `settled`) unless the defaults say otherwise.
 
     Args:
         prompts: Taken literally, placeholders or not.
         agents: `NAME` or `NAME:N`; none means the manifest's only or default agent.
-        replicas: How many candidates of each agent that has no number of its own.
+        models: Several models for each agent; none means the agent's own.
+        replicas: How many candidates of each agent, or agent and model, without its own number.
         manifest: Whose runtime, workspace and agents hold; its pipelines are not looked at.
         defaults: What stands where nothing is said, and what overrules.
 
@@ -47,23 +51,51 @@ def plan_from_prompts(
     if not prompts or not all(prompt.strip() for prompt in prompts):
         raise PlanError("there is no prompt", hint="Say what is to be done: `plait run -p TEXT`.")
     variants = tuple(agent_variant(words, replicas) for words in agents)
-    count = sum(variant.n for variant in variants) or replicas or 1
+    if models:
+        alike = variants or (agent_variant("", replicas),)
+        variants = tuple(_over(checked_models(models), variant) for variant in alike)
+    count = sum(each.n * len(each.models or (each,)) for each in variants) or replicas or 1
     if count < 1:
         raise PlanError(f"{replicas} candidates cannot run", hint="Ask for at least 1.")
     steps = tuple(
         StepSpec(
-            name="task" if len(prompts) == 1 else f"prompt-{i}",
+            name=name,
             prompt=escaped(prompt),
             variants=variants or None,
             concurrency=None if variants else count,
             policy="settled" if count > 1 else "all",
         )
-        for i, prompt in enumerate(prompts, 1)
+        for name, prompt in zip(_step_names(prompts), prompts, strict=True)
     )
     pipelines = (PipelineSpec(name="prompts", steps=steps),)
     base = manifest or Manifest()
     plan = make_plan(base.model_copy(update={"pipelines": pipelines}), defaults=defaults)
-    return replace(plan, name=steps[0].name if len(steps) == 1 else "prompts")
+    more = f" and {len(prompts) - 1} more" if len(prompts) > 1 else ""
+    return replace(plan, name=title_of(prompts[0]) + more)
+
+
+def title_of(prompt: str) -> str:
+    """Return a short title of a prompt: the beginning of its first line, cut at a word."""
+    line = next((line for line in map(legible_line, prompt.split("\n")) if line), "")
+    return _beginning(line, " ", _TITLE).rstrip(" .,;:")
+
+
+def _step_names(prompts: Sequence[str]) -> Iterator[str]:
+    """Yield a name for the step of each prompt, made of its first words; no two are the same."""
+    used: set[str] = set()
+    for i, prompt in enumerate(prompts, 1):
+        plain = _NO_NAME.sub("-", title_of(prompt).lower()).strip("-")
+        name = _beginning(plain, "-", _NAME) or "task"
+        name = name if name not in used else f"{name}-{i}"
+        used.add(name)
+        yield name
+
+
+def _beginning(text: str, between: str, most: int) -> str:
+    """Return the whole words that fit; of one long word its beginning."""
+    if len(text) <= most:
+        return text
+    return text[: most + 1].rpartition(between)[0] or text[:most]
 
 
 def agent_variant(words: str, replicas: int | None = None) -> VariantSpec:
@@ -83,7 +115,30 @@ def agent_variant(words: str, replicas: int | None = None) -> VariantSpec:
     return VariantSpec(agent=name or None, n=count)
 
 
+def checked_models(models: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of models without the blanks around them.
+
+    Raises:
+        PlanError: One is empty, or is said twice.
+    """
+    names = tuple(name.strip() for name in models)
+    if not all(names):
+        raise PlanError("one of the models has no name", hint="Write `--models a,b,c`.")
+    twice = [name for number, name in enumerate(names) if name in names[:number]]
+    if twice:
+        raise PlanError(
+            f"the model {twice[0]!r} is named twice", hint="Ask for more of each with `-n`."
+        )
+    return names
+
+
+def _over(models: tuple[str, ...], variant: VariantSpec) -> VariantSpec:
+    return VariantSpec(agent=variant.agent, models=models, n=variant.n)
+
+
 _DIGITS = 10
+_TITLE, _NAME = 40, 20
+_NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def step(

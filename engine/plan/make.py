@@ -177,6 +177,7 @@ def _step(spec: StepSpec, making: _Making) -> PlannedStep:
         artifacts=spec.artifacts,
         check=check,
         wants_change=spec.run is None and merge.lands,
+        site=spec.site or "",
     )
 
 

@@ -140,6 +140,7 @@ class PlannedStep:
         check: The command that must pass; None for no check.
         wants_change: Its agents are to change something that lands, so ending well without a change
             is no success. Old journals do not say so.
+        site: The name of the site where its workers live; empty where that is the run's.
     """
 
     name: str
@@ -156,6 +157,7 @@ class PlannedStep:
     artifacts: tuple[str, ...] = ()
     check: str | None = None
     wants_change: bool = False
+    site: str = ""
 
     def worker(self, worker: WorkerId) -> PlannedWorker:
         """The worker of that name."""
@@ -225,16 +227,35 @@ class WorkspaceRules:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """A Ray cluster as a site.
+
+    Attributes:
+        address: Where its head listens.
+        resources: What each worker reserves there beside its limits, by the cluster's own names.
+        env: Names of variables of the user's that cross to its nodes.
+        is_open: Nodes are used also where files and git are not enforced.
+    """
+
+    name: str
+    address: str
+    resources: Mapping[str, float] = field(default_factory=dict)
+    env: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Runtime:
     """The settings of the whole run.
 
     Attributes:
         base: What every change is counted from.
-        site: The name of the site where the workers live; empty where nobody has chosen yet, and in
-            old journals, whose workers live on this machine's own disk.
+        site: The name of the site where the workers live whose step names none; empty where nobody
+            has chosen yet, and in old journals, whose workers live on this machine's own disk.
         start: A commit on top of the base at which the first workspaces begin: earlier work that
             is part of the change.
         history: The history that the run is delivered to as well; None for none.
+        clusters: The sites that the manifest adds to those of every repository.
     """
 
     max_concurrent_workers: int = 10
@@ -254,6 +275,7 @@ class Runtime:
     branch_prefix: str = "plait"
     land_style: str = "merge"
     history: SharedHistory | None = None
+    clusters: tuple[Cluster, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +307,16 @@ class Plan:
     def step(self, name: str) -> PlannedStep:
         """The step of that name."""
         return self._by_name[name]
+
+    def site_of(self, step: str) -> str:
+        """The name of the site where the workers of a step live; empty where nobody has chosen."""
+        return self.step(step).site or self.runtime.site
+
+    @property
+    def clusters_used(self) -> tuple[Cluster, ...]:
+        """The clusters in which workers of some step live."""
+        used = {self.site_of(step.name) for step in self.steps}
+        return tuple(one for one in self.runtime.clusters if one.name in used)
 
     @cached_property
     def agents(self) -> tuple[AgentChoice, ...]:

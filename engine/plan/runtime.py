@@ -1,6 +1,7 @@
 """The settings of the whole run, from a manifest's words to the plan's."""
 
 from engine.plan.model import (
+    Cluster,
     ExecutionMode,
     Holes,
     IsolationStrategy,
@@ -9,7 +10,14 @@ from engine.plan.model import (
     SharedHistory,
     WorkspaceRules,
 )
-from engine.spec.runtime import DatabaseSpec, NetworkRules, RuntimeSpec, SandboxSpec, WorkspaceSpec
+from engine.spec.runtime import (
+    DatabaseSpec,
+    NetworkRules,
+    RuntimeSpec,
+    SandboxSpec,
+    SiteSpec,
+    WorkspaceSpec,
+)
 
 
 def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
@@ -19,7 +27,7 @@ def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
         max_concurrent_workers=workers,
         isolation=IsolationStrategy(spec.isolation_strategy),
         execution_mode=ExecutionMode(spec.execution_mode),
-        site=spec.sites.default or "",
+        site=str(spec.sites.get("default", "")),
         workspace_root=spec.workspace_root,
         stall_s=spec.stall_seconds,
         run_timeout_s=None if minutes is None else minutes * 60,
@@ -32,6 +40,22 @@ def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
         branch_prefix=spec.branch_prefix,
         land_style=spec.land.style,
         history=shared_history_of(spec.database),
+        clusters=clusters_of(spec),
+    )
+
+
+def clusters_of(spec: RuntimeSpec) -> tuple[Cluster, ...]:
+    """Return the clusters that a manifest adds to the sites."""
+    return tuple(
+        Cluster(
+            name=name,
+            address=site.ray.address,
+            resources=dict(site.ray.resources),
+            env=site.ray.env,
+            is_open=site.ray.unenforced,
+        )
+        for name, site in spec.sites.items()
+        if isinstance(site, SiteSpec)
     )
 
 

@@ -26,7 +26,7 @@ LONGEST_LINE = 64 << 20
 LONGEST_GREETING = 4096
 GREETING_S = 5.0
 PATIENCE_S = 30.0
-"""How long a client waits for an engine that lives and says nothing."""
+"""The time that a client waits for an engine that lives and says nothing."""
 _CHUNK = 1 << 16
 
 

@@ -134,7 +134,7 @@ class Sight:
         """
         first = min(before.since_ns for _, before in several)
         changed = known.ended.rewritten(max(before.ended for _, before in several), first)
-        resting = Rest(known.trees.at(state, time.time_ns()), walk or self._walk)
+        resting = Rest(known.trees.at(state, time.time_ns()), walk or self.walk)
         digests = self._digests()
         # Mostly nothing changed at all: then one walk says so for everybody.
         is_calm = len(several) > 1 and self._is_calm(state, several, resting)
@@ -153,6 +153,11 @@ class Sight:
         """Return whether this worker's attempts may reach trees; of another site it alone knows."""
         return self.is_open(state, worker) or bool(state.workers[worker].begun.site)
 
+    @staticmethod
+    def _is_beside(state: RunState, one: WorkerId, other: WorkerId) -> bool:
+        """Return whether two workers live at the same site: no tree elsewhere can be reached."""
+        return state.workers[one].begun.site == state.workers[other].begun.site
+
     def _is_calm(self, state: RunState, several: Sequence[TreeQuestion], resting: Rest) -> bool:
         first = min(before.since_ns for _, before in several)
         may_reach = any(self._may_reach(state, worker) for worker, _ in several)
@@ -160,7 +165,7 @@ class Sight:
         tops = {tree: max(first, since_ns) for tree, (_, since_ns) in reached.items()}
         is_open = any(self._is_open(state, worker, self._place.project) for worker, _ in several)
         checkout = self._checkout(first) if is_open else {}
-        return self._walk(checkout) == _NO_NEWS and (not tops or resting.walk(tops) == _NO_NEWS)
+        return self.walk(checkout) == _NO_NEWS and (not tops or resting.walk(tops) == _NO_NEWS)
 
     def _news(self, state: RunState, asked: TreeQuestion, resting: Rest) -> News:
         """Return what was written since in the user's checkout and in trees where nobody worked."""
@@ -168,12 +173,14 @@ class Sight:
         tops = {
             tree: max(since_ns, rests_ns)
             for tree, (worker, rests_ns) in resting.trees.items()
-            if worker != asked.worker and rests_ns <= since_ns + _TICK_NS
+            if worker != asked.worker
+            and rests_ns <= since_ns + _TICK_NS
+            and self._is_beside(state, worker, asked.worker)
         }
         if not self._may_reach(state, asked.worker):
             tops.clear()
         is_open = self._is_open(state, asked.worker, self._place.project)
-        here = self._walk(self._checkout(since_ns) if is_open else {})
+        here = self.walk(self._checkout(since_ns) if is_open else {})
         trees = resting.walk(tops) if tops else _NO_NEWS
         return News(paths=trees.paths + here.paths, is_whole=trees.is_whole and here.is_whole)
 
@@ -181,7 +188,8 @@ class Sight:
         """Return the user's checkout, and since when what changes there is not of this engine."""
         return {str(self._place.project.resolve()): max((since_ns, *self._moved.values()))}
 
-    def _walk(self, tops: Mapping[str, int]) -> News:
+    def walk(self, tops: Mapping[str, int]) -> News:
+        """Return what was written in trees of this disk since a moment for each."""
         left_out = {self._common, self._place.workspaces.resolve()}
         news = [
             changed_since([Path(top)], since_ns, leave_out=left_out, at_most=MOST_LOOKED_AT)

@@ -29,6 +29,7 @@ from engine.messages.events import OutsideChanged
 from engine.proof.looking import Before, Known, Sight, TreeAnswer, TreeQuestion, Walk
 from engine.proof.resting import RestingTrees
 from engine.proof.written_once import EndedAttempts
+from engine.sandbox.tamper import News
 from engine.site.place import Place
 from engine.site.shelter import Shelter
 from engine.site.sites import Sites
@@ -182,12 +183,34 @@ class Proof:
         return answers, time.thread_time() - began
 
     def _walk(self, state: RunState) -> Walk | None:
-        """Return a function that looks into the trees at another site; call it in a thread."""
-        site = self._sites.of(state.plan)
-        if site is self._sites.near:
+        """Return a function that looks into the trees at other sites; call it in a thread."""
+        lives = {
+            w.begun.workspace: w
+            for w in state.workers.values()
+            if w.begun.workspace and w.begun.site
+        }
+        if not lives:
             return None
-        runtime = state.plan.runtime
-        return lambda trees: anyio.from_thread.run(site.written_since, runtime, trees)
+
+        def walk(trees: Mapping[str, int]) -> News:
+            by_site: dict[str, dict[str, int]] = {}
+            for tree, since_ns in trees.items():
+                site = lives[tree].begun.site if tree in lives else ""
+                by_site.setdefault(site, {})[tree] = since_ns
+            news = [self._sight.walk(by_site.pop("", {}))]
+            for some in by_site.values():
+                worker = lives[next(iter(some))].id
+                news.append(anyio.from_thread.run(self._written_at, state, worker, some))
+            paths = tuple(path for each in news for path in each.paths)
+            return News(paths=paths, is_whole=all(each.is_whole for each in news))
+
+        return walk
+
+    async def _written_at(
+        self, state: RunState, worker: WorkerId, trees: Mapping[str, int]
+    ) -> News:
+        """Return what was written in trees of the site of a worker."""
+        return await self._sites.of(state, worker).written_since(state.plan.runtime, trees)
 
     def _noted(self, state: RunState, known: Known, question: _Question) -> TreeQuestion | Found:
         """Return how things were; for an attempt only if its note is still intact."""

@@ -3,7 +3,8 @@
 Trees as they are now (of running workers, of finished changes, of the user's own checkout) are
 merged in pairs and with the target, in memory, with objects in a folder of the radar's own. What
 was merged once is known by its trees and never merged again, and looking takes at most a tenth of
-the time. How a running worker's files were is kept: another attempt can begin from there.
+the time. How a running worker's files were is kept: another attempt can begin from there. How much
+of them differs from its base is told to the run.
 """
 
 import shutil
@@ -18,25 +19,27 @@ from typing import Any, NamedTuple, Protocol
 from anyio import CancelScope, to_thread
 
 from engine.clock import Clock
+from engine.core.facts import About, Fact, TreeSeen
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError
 from engine.git.base import stage_worktree
-from engine.git.diff import merge_base
+from engine.git.diff import changed_files, merge_base
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import resolve, tree_of
 from engine.git.radar import Snapshot
-from engine.git.runner import Repo
+from engine.git.runner import Repo, Where
 from engine.ids import WorkerId
 from engine.merge import SideNames
 from engine.messages.events import ClashPredicted, LatestWins
-from engine.messages.results import Clash, Moment, WorkerView
+from engine.messages.results import Change, Clash, Moment, WorkerView
 from engine.phases import Phase
 from engine.private import private_folder
+from engine.review.change import in_figures
 from engine.review.conflicts import conflict_paths, read_conflicts
 from engine.review.moments import Moments
 
 YOU = "you"
-"""What the user's own checkout is called among the workers."""
+"""The name of the user's own checkout among the workers."""
 
 EVERY_S = 3.0
 _AT_LEAST_EVERY_S = 15.0
@@ -58,6 +61,9 @@ class Watched(Protocol):
     @property
     def state(self) -> RunState:
         """Return the run's state."""
+
+    def feed(self, fact: Fact) -> None:
+        """Tell the core what happened."""
 
     def mention(self, event: LatestWins) -> None:
         """Publish an event to observers."""
@@ -84,6 +90,11 @@ class _Picture(NamedTuple):
     taken: float
     commit: str
     tree: str
+
+    @property
+    def seen(self) -> tuple[int, str]:
+        """Return the files that it shows, and whose attempt they are of."""
+        return self.attempt, self.tree
 
 
 class Radar:
@@ -197,16 +208,24 @@ class Radar:
         with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
             taken = await self._snap(state, w.id, self._moments.objects)
             if taken is not None:
-                self._pictures[w.id] = _Picture(
-                    w.attempt.number, spoke, now, taken.commit, taken.tree
-                )
+                number = w.attempt.number
+                picture = _Picture(number, spoke, now, taken.commit, taken.tree)
+                self._pictures[w.id] = picture
                 if w.begun.base and (known is None or known.commit != taken.commit):
                     at = self._clock.now()
-                    moment = Moment(
-                        attempt=w.attempt.number, at=at, commit=taken.commit, base=w.begun.base
-                    )
+                    moment = Moment(attempt=number, at=at, commit=taken.commit, base=w.begun.base)
                     await self._moments.note(w.id, moment)
+                if w.begun.base and (known is None or known.seen != picture.seen):
+                    await self._measure(w, w.begun.base, taken.tree)
         return self._pictures.get(w.id)
+
+    async def _measure(self, w: Worker, base: str, tree: str) -> None:
+        """Tell the run how much of a tree differs from what its worker began with."""
+        where = Where(objects=str(self._moments.objects))
+        files = await changed_files(self._repo, base, tree, where)
+        change = replace(in_figures(Change(), files, None), is_cut=False)
+        about = About(worker=w.id, attempt=w.attempt.number, at=self._clock.now())
+        self._run.feed(TreeSeen(**about, change=change))
 
     async def _you(self) -> list[_Blip]:
         """Return the user's own edits, if any."""

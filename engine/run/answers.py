@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+from anyio import to_thread
 
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError, WorkspaceError
+from engine.errors import EngineError, StoreError, WorkspaceError
 from engine.ids import AttemptId, RunId
 from engine.merge import OutsideAnswer
 from engine.messages import commands as c
@@ -30,6 +33,7 @@ from engine.messages.results import (
     Moment,
     RunReport,
     RunView,
+    Trying,
 )
 from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase
@@ -39,6 +43,7 @@ from engine.review.desk import MergeDesk
 from engine.review.landing_results import Refusal
 from engine.review.queue import landing_order
 from engine.review.sight import require_all_seen, require_seen
+from engine.review.trying import try_in
 from engine.review.weaving import candidate_table, compose
 from engine.run.judge import agent_named
 from engine.run.live_run import LiveRun
@@ -66,12 +71,26 @@ async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
             disk_free_mb=capacity.disk_free_mb,
         ),
         at=tools.clock.now(),
+        trying=await to_thread.run_sync(_trying, tools.layout.root),
     )
+
+
+def _trying(plait_dir: Path) -> Trying | None:
+    """Return the result that is tried; nothing where its note cannot be read."""
+    with suppress(StoreError):
+        if trial := try_in(plait_dir):
+            return Trying(
+                run=trial.result.run,
+                worker=trial.result.worker,
+                worktree=trial.worktree,
+                is_whole=trial.is_whole,
+            )
+    return None
 
 
 async def read_run(runs: Runs, question: q.ReadRun) -> RunView:
     """Return one run as it stands, living or read from its journal."""
-    live = runs.find(question.run)
+    live = runs.find(question.run and await runs.name_of(question.run))
     if live is not None:
         return runs.viewed(live)
     return view_of(await runs.read_state(question.run), {})
@@ -165,14 +184,14 @@ async def clean_up(runs: Runs, question: q.CleanUp) -> tuple[q.CleanItem, ...]:
 async def list_trash(runs: Runs, question: q.ListTrash) -> tuple[q.TrashItem, ...]:
     """Return what was removed and can be brought back."""
     del question
-    sites = runs.tools.sites.known.values()
+    sites = await runs.tools.sites.every()
     return tuple([item for site in sites for item in await site.trashed()])
 
 
 async def restore_trash(runs: Runs, question: q.RestoreTrash) -> str:
     """Bring something back from the trash; return its path."""
     sites = runs.tools.sites
-    for site in sites.known.values():
+    for site in await sites.every():
         if any(item.id == question.name for item in await site.trashed()):
             return await site.restore(question.name)
     return await sites.near.restore(question.name)
@@ -465,4 +484,4 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.LeaveOutHunks: leave_out_hunks,
     m.WeaveHunks: weave_hunks,
 }
-"""What answers each kind of question. A test holds that the types agree."""
+"""The function that answers each kind of question. A test holds that the types agree."""

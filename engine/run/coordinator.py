@@ -60,10 +60,10 @@ class Coordinator:
         name, command = split_run(command)
         live = runs.find(name)
         if live is None:
-            name = await runs.name_of(name)
-            if not name:
-                return c.Refused("there is no run", hint="Start one: plait run")
             try:
+                name = await runs.name_of(name)
+                if not name:
+                    return c.Refused("there is no run", hint="Start one: plait run")
                 live = await runs.resume(RunId(name))
             except EngineError as error:
                 return c.Refused(str(error), hint=error.hint)

@@ -192,9 +192,8 @@ class LiveRun:
         for worker in workers:
             activity = self._activities.of(worker)
             if activity is not None and activity.watch is not None:
-                self._tasks.start_soon(
-                    self._tools.sites.of(self._state.plan).stop, activity.watch.attempt
-                )
+                site = self._tools.sites.of(self._state, worker)
+                self._tasks.start_soon(site.stop, activity.watch.attempt)
 
     def _take(self, fact: f.Fact) -> None:
         state, effects = advance(self._state, fact)
@@ -297,7 +296,7 @@ class LiveRun:
         w = await self.wait_phase(worker, lambda p: not p.holds_slot and p is not Phase.LANDING)
         effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt.number)
         await self._activities.begin(effect, self._performer.release_unsettled).done.wait()
-        return not await self._tools.sites.of(self._state.plan).is_there(address_of(self._state, w))
+        return not await self._tools.sites.is_there(self._state, address_of(self._state, w))
 
     async def wait_end(self) -> RunReport:
         """The report, once every worker has settled or a human is waited for."""

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
-from engine.errors import EngineBug
+from engine.errors import EngineBug, NoSuchRun
 from engine.ids import RunId
 from engine.messages.questions import A, Ask, ListRuns, ReadRun
 from engine.run.journal import Journal
 from engine.run.view import view_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.core.state import RunState
+    from engine.messages.questions import RunSummary
     from engine.messages.results import RunView
     from engine.store.store import Store
 
@@ -27,6 +30,20 @@ def replayed(run: RunId, store: Store) -> RunState:
     """
     with Journal.open(run, store, read_only=True) as journal:
         return journal.replay()
+
+
+def run_named(name: str, runs: Sequence[RunSummary]) -> str:
+    """Return the run that an id or a title means; the newest where none is named.
+
+    Raises:
+        NoSuchRun: Several have that title.
+    """
+    if not name or any(run.id == name for run in runs):
+        return name or next((run.id for run in runs), "")
+    found = tuple(run.id for run in runs if run.name.casefold() == name.casefold())
+    if len(found) > 1:
+        raise NoSuchRun(name, found)
+    return found[0] if found else name
 
 
 class Past:
@@ -54,5 +71,5 @@ class Past:
                 raise EngineBug(f"journals alone do not answer {type(question).__name__}")
 
     def _view(self, run: str) -> RunView:
-        name = RunId(run or next((summary.id for summary in self._store.runs()), ""))
+        name = RunId(run_named(run, self._store.runs()))
         return view_of(replayed(name, self._store), {})

@@ -12,7 +12,7 @@ from engine.core import facts as f
 from engine.core.state import Worker
 from engine.errors import EngineBug, EngineError, HostLost
 from engine.host.threads import REPORT
-from engine.ids import AttemptId
+from engine.ids import AttemptId, WorkerId
 from engine.limits import Enforcement
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogKind
@@ -53,9 +53,8 @@ class Performer:
     def _workshop(self) -> Workshop:
         return self._tools.workshops.of(self._run.state.plan)
 
-    @property
-    def _site(self) -> Site:
-        return self._tools.sites.of(self._run.state.plan)
+    def _site(self, worker: WorkerId) -> Site:
+        return self._tools.sites.of(self._run.state, worker)
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
@@ -114,7 +113,7 @@ class Performer:
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
-            await self._site.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
+            await self._site(w.id).end(AttemptId(self._run.state.run, w.id, w.attempt.number))
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
@@ -190,14 +189,15 @@ class Performer:
         if self._run.state.plan.workspace.setup is None:
             return None
         at = self._workplace(effect, made.address)
-        await self._site.sow(at, is_users=made.is_users)
+        site = self._tools.sites.at(self._run.state, made.address)
+        await site.sow(at, is_users=made.is_users)
         error: str | None = "it was broken off"
         try:
             error = await Checking(self._run, self._tools, effect).setup(made.address)
         finally:
             # Also when cancelled: otherwise nobody else could ever make this seed.
             with anyio.CancelScope(shield=True):
-                await self._site.reap(at, is_well=error is None)
+                await site.reap(at, is_well=error is None)
         return error
 
     def _workplace(self, effect: e.PrepareWorkspace, address: SpaceAddress) -> Workplace:
@@ -208,7 +208,8 @@ class Performer:
     ) -> tuple[Enforcement, ...]:
         if is_in_thread(self._run.state, effect.worker):
             return REPORT
-        return await self._site.report(self._workplace(effect, address))
+        site = self._tools.sites.at(self._run.state, address)
+        return await site.report(self._workplace(effect, address))
 
     async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
         w = self._worker(effect)
@@ -246,11 +247,11 @@ class Performer:
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
         w = self._worker(effect)
-        await self._site.free_ports(self._run.state.run, w.id)
+        await self._site(w.id).free_ports(self._run.state.run, w.id)
         with suppress(EngineError, OSError):
             has_teardown = self._run.state.plan.workspace.teardown is not None
             address = address_of(self._run.state, w)
-            if has_teardown and await self._site.is_there(address):
+            if has_teardown and await self._tools.sites.is_there(self._run.state, address):
                 await Checking(self._run, self._tools, effect).teardown()
             await self._workshop.release(self._run.state, effect)
 

@@ -21,7 +21,7 @@ from engine.core.state import RunState, Worker
 from engine.errors import EngineError, WorkspaceError
 from engine.host.seam import Capacity
 from engine.host.threads import REPORT
-from engine.ids import RunId
+from engine.ids import AttemptId, RunId
 from engine.messages import commands as c
 from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import RunView
@@ -31,7 +31,7 @@ from engine.review.radar import Radar
 from engine.run.journal import Journal
 from engine.run.judge import find_worker
 from engine.run.live_run import LiveRun
-from engine.run.past import replayed
+from engine.run.past import replayed, run_named
 from engine.run.view import Views, run_view
 from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
@@ -123,6 +123,7 @@ class Runs:
         self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
+        tools.sites.heard_late = self._note_late
 
     @property
     def living(self) -> Mapping[RunId, LiveRun]:
@@ -147,11 +148,13 @@ class Runs:
         """
         rows = REPORT if has_threads(plan) else None
         plan = self.tools.sites.chosen(plan)
-        site = self.tools.sites.of(plan)
-        await site.admit(terms_of(plan), rows)
-        await site.check_agents(plan.agents, plan.runtime, str(self.tools.project))
-        capacity = await site.host.capacity()
-        plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
+        sites = self.tools.sites.used_by(plan)
+        for site, agents in sites.items():
+            await site.admit(terms_of(plan), rows)
+            await site.check_agents(agents, plan.runtime, str(self.tools.project))
+        plan = await self.tools.workshops.of(plan).begin(plan)
+        if any(site in self.tools.sites.known.values() for site in sites):
+            plan = admitted(plan, await self.tools.sites.near.host.capacity())
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
         meta = {
@@ -166,6 +169,14 @@ class Runs:
         live = self._admit(journal, state)
         live.begin(self._shares()[live.run])
         return live
+
+    def _note_late(self, attempt: AttemptId, ref: str) -> None:
+        """Write into a worker's log that work came after another attempt had followed."""
+        live = self._runs.get(attempt.run)
+        if live is not None:
+            number = live.state.workers[attempt.worker].attempt.number
+            said = f"the work of attempt {attempt.number} came late; it is kept under {ref}"
+            live.note(attempt.worker, number, f"{said}, and nothing merges it")
 
     async def resume(self, run: RunId) -> LiveRun:
         """Resume a run that no engine works on any more.
@@ -279,8 +290,14 @@ class Runs:
         return await anyio.to_thread.run_sync(self.tools.store.runs)
 
     async def name_of(self, run: str) -> str:
-        """Return a run's name; the newest run's if none is named, or nothing if there is none."""
-        return run or next((summary.id for summary in await self.summaries()), "")
+        """Return the run that an id or a title means; the newest run if none is named.
+
+        Nothing is returned where there is none.
+
+        Raises:
+            NoSuchRun: Several have that title.
+        """
+        return run if run in self._runs else run_named(run, await self.summaries())
 
     async def worker(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
         """Return the worker that a name means, `run/step/worker_1` for example, and its living run.
@@ -304,7 +321,7 @@ class Runs:
 
     async def state(self, run: str) -> RunState:
         """Return a run's state, living or read from its journal."""
-        live = self.find(run)
+        live = self.find(run and await self.name_of(run))
         return live.state if live else await self.read_state(run)
 
     def viewed(self, live: LiveRun) -> RunView:

@@ -10,7 +10,7 @@ from engine.sandbox.machine import MachineSupport
 from engine.sandbox.request import ConfineRequest, NetworkAccess
 
 SOCKET = Path("/run/plait-egress")
-"""Where the proxy is found inside: short, because a long path cannot be connected to."""
+"""The proxy's place inside: short, because a long path cannot be connected to."""
 
 _SOCKET_NAME, _PORT = "egress.sock", 41789
 _NEVER_BY_PROXY = "localhost,127.0.0.1,::1"

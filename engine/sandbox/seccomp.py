@@ -26,7 +26,7 @@ _ENDS = {
     "unknown": _ANSWER | errno.ENOSYS,
     "allow": _ALLOW,
 }
-"""How a call ends. Programs have a fallback for a call that the kernel does not know."""
+"""The ends of a call. Programs have a fallback for a call that the kernel does not know."""
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE = 0, 4

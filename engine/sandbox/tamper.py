@@ -21,8 +21,8 @@ _BRANCHES = re.compile(
     rb'(?:[ \t]+(?:remote|merge|rebase|pushRemote|description) = [^"\\;#\n]*\n)+(?=\[|\Z)',
     re.MULTILINE,
 )
-"""What `git push -u` and `git switch --track` write by the way, whole sections only: it names
-branches and executes nothing."""
+"""Sections that `git push -u` and `git switch --track` write by the way: they name branches and
+execute nothing."""
 
 MOST_LOOKED_AT = 100_000
 """The most entries of folders that are looked at for changes."""

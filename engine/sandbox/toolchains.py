@@ -51,7 +51,7 @@ _MOST_PARTS = 200
 """Of one path with all its links: more is a link to itself."""
 
 _SIGNS = ("lib", "lib64", "libexec", "share", "pyvenv.cfg")
-"""What lies beside `bin` where something was installed. `.cargo`, with its token, has none."""
+"""Folders beside `bin` where something was installed. `.cargo`, with its token, has none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ SYSTEM_FOLDERS = tuple(
 
 _TMP = Path("/tmp")  # noqa: S108 - the attempt's own; nothing of the machine's is seen there
 _MADE = frozenset(map(Path, ("/proc", "/dev", "/var/run", "/var/lock", "/var/tmp")))  # noqa: S108
-"""What every sandbox has of its own."""
+"""The mounts that every sandbox has of its own."""
 _RESOLVER_FOLDER = Path("/run/systemd/resolve")
 
 

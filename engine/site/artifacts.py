@@ -12,7 +12,7 @@ from engine.private import private_folder
 from engine.store.layout import Layout
 
 BOUNDS = Bounds(entries=200_000, size=4 << 30, depth=1000)
-"""How much one step may give to the next."""
+"""The most that one step may give to the next."""
 _Parts = tuple[str, ...]
 
 

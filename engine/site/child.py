@@ -25,19 +25,20 @@ import anyio
 import anyio.to_thread
 
 from engine.agents.contract import LaunchRequest
-from engine.errors import HostLost, WorkspaceError
+from engine.errors import HostLost, SiteGone, WorkspaceError
 from engine.git.parcel import check_carried
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptSpec, Chunk, Frame, Stream
-from engine.ids import AttemptId, RunId
+from engine.ids import AttemptId, RunId, WorkerId
 from engine.keeper import recording
 from engine.messages.questions import TrashItem
 from engine.messages.results import Entrance
 from engine.phases import StopCause
-from engine.plan.model import ExecutionMode, IsolationStrategy
+from engine.plan.model import ExecutionMode, IsolationStrategy, Runtime
 from engine.private import private_folder
+from engine.sandbox.tamper import News
 from engine.site.far import Far, Opening
-from engine.site.line import Line, Start
+from engine.site.line import NAME, Line, Start
 from engine.site.local import LocalSite
 from engine.site.mirrored import ChildSpaces
 from engine.site.place import Place
@@ -53,7 +54,6 @@ from engine.store.layout import Layout
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_CHILD = Start()
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
 _ENDED_WITH_CHILD = frozenset({StopCause.SHUTDOWN, StopCause.KEEPER_LOST})
 
@@ -115,9 +115,12 @@ class ChildHost:
         if attempt in self._over:
             return await self._copies.read(attempt, after_offset, wait=wait)
         size = self._egress[attempt]
-        heard, blob = await self.line.call(
-            Far.read, attempt, after_offset, wait=wait, is_focused=is_focused, egress=size
-        )
+        try:
+            heard, blob = await self.line.call(
+                Far.read, attempt, after_offset, wait=wait, is_focused=is_focused, egress=size
+            )
+        except SiteGone as gone:
+            raise HostLost(str(attempt), after_offset) from gone
         was_lost = self._births.get(attempt, self.line.births) != self.line.births
         if was_lost and heard.end is not None and heard.end.cause in _ENDED_WITH_CHILD:
             raise HostLost(str(attempt), after_offset)
@@ -141,7 +144,6 @@ class ChildHost:
         self._egress.pop(attempt, None)
         self._over.discard(attempt)
         await self._copies.forget(attempt)
-        await self.line.call(LocalSite.forget, attempt)
 
     async def attempts(self, directories: Sequence[str]) -> tuple[AttemptId, ...]:
         """Return nothing: no folder of this disk tells what lives there."""
@@ -150,7 +152,7 @@ class ChildHost:
 
     async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
         """Let go of all attempts, and of the child."""
-        if self.line.births and not self.line.is_closed:
+        if self.line.is_open:
             runs = {attempt.run for attempt in self._births}
             left = tuple(run for run in runs if run in stay)
             with suppress(WorkspaceError):
@@ -186,11 +188,28 @@ def _keep(folder: Path, offset: int, blob: memoryview, beside: tuple[str, str]) 
         draft.replace(folder / "exit.json")
 
 
+def key_of(place: Place) -> str:
+    """Return a name of the repository that tells it from every other one of this machine."""
+    return hashlib.sha256(os.fsencode(place.layout.common_dir)).hexdigest()[:10]
+
+
 def _site(
     act: Callable[Concatenate[LocalSite, P], Coroutine[Any, Any, T]],
 ) -> "Callable[Concatenate[ChildSite, P], Coroutine[Any, Any, T]]":
     async def tell(self: "ChildSite", /, *args: P.args, **named: P.kwargs) -> T:
         return await self.line.call(act, *args, **named)
+
+    return tell
+
+
+def _if_there(
+    act: Callable[Concatenate[LocalSite, P], Coroutine[Any, Any, None]],
+) -> "Callable[Concatenate[ChildSite, P], Coroutine[Any, Any, None]]":
+    """Tell it where the site is there: with a site that is gone, all of this is gone."""
+
+    async def tell(self: "ChildSite", /, *args: P.args, **named: P.kwargs) -> None:
+        with suppress(SiteGone):
+            await self.line.call(act, *args, **named)
 
     return tell
 
@@ -212,10 +231,9 @@ class ChildSite:
         self._repo = place.repo
         self.can_confine = can_confine
         self.host = ChildHost(line, place.layout)
-        self.forget = self.host.forget
         self._git = ChildSpaces(line, place.repo, place.layout)
         self._tethers = tethers
-        self._told: dict[RunId, tuple[int, bool]] = {}
+        self._told: dict[RunId, bool] = {}
 
     @classmethod
     @asynccontextmanager
@@ -227,23 +245,19 @@ class ChildSite:
         *,
         tethers: Callable[[RunId], bool],
         can_confine: bool,
-        start: Start = _CHILD,
     ) -> AsyncIterator[Self]:
         """Open the site of a repository; a child is started by the first call that needs one.
 
-        It is of this machine, so what confines agents here does so there. `start` says how it is
-        started.
+        It is of this machine, so what confines agents here does so there.
         """
-        key = hashlib.sha256(os.fsencode(place.layout.common_dir)).hexdigest()[:10]
-        folder = home / "sites" / f"{start.name}-{key}"
         opening = Opening(
-            home=folder,
+            home=home / "sites" / f"{NAME}-{key_of(place)}",
             project=place.project,
             object_format=place.repo.object_format if place.repo else "",
             environment=dict(environment),
         )
         async with anyio.create_task_group() as tasks:
-            line = Line(opening, tasks, start)
+            line = Line(opening, tasks, Start())
             try:
                 yield cls(line, place, tethers=tethers, can_confine=can_confine)
             finally:
@@ -270,34 +284,43 @@ class ChildSite:
     check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)
-    stop = _site(LocalSite.stop)
-    end = _site(LocalSite.end)
+    stop = _if_there(LocalSite.stop)
+    end = _if_there(LocalSite.end)
     change_limits = _site(LocalSite.change_limits)
-    drop = _site(LocalSite.drop)
+    drop = _if_there(LocalSite.drop)
     sow = _site(LocalSite.sow)
-    reap = _site(LocalSite.reap)
-    free_ports = _site(LocalSite.free_ports)
-    tidy = _site(LocalSite.tidy)
+    reap = _if_there(LocalSite.reap)
+    tidy = _if_there(LocalSite.tidy)
     restore = _site(LocalSite.restore)
-    written_since = _site(LocalSite.written_since)
 
     async def trashed(self) -> tuple[TrashItem, ...]:
         """Return the contents of the trash there, newest first; nothing where nobody lived."""
         if not await self.line.has_lived():
             return ()
-        return await self.line.call(LocalSite.trashed)
+        try:
+            return await self.line.call(LocalSite.trashed)
+        except SiteGone:
+            return ()
 
     async def purge(self, now: float) -> None:
         """Delete what has been in the trash for long enough."""
         if await self.line.has_lived():
-            await self.line.call(LocalSite.purge, now)
+            with suppress(SiteGone):
+                await self.line.call(LocalSite.purge, now)
+
+    async def written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
+        """Return what was written in workspaces since a moment for each."""
+        try:
+            return await self.line.call(LocalSite.written_since, runtime, trees)
+        except SiteGone:
+            return News(paths=(), is_whole=False)
 
     async def _tell(self, run: RunId) -> None:
-        """Tell a child that does not know it if a run's attempts end with the engine."""
-        now = (self.line.births, self._tethers(run))
-        if self._told.get(run) != now:
-            await self.line.call(Far.tether, run, is_loose=not now[1])
-            self._told[run] = now
+        """Tell every child if a run's attempts end with the engine."""
+        is_tethered = self._tethers(run)
+        if self._told.get(run) is not is_tethered:
+            await self.line.tell_each(run, Far.tether, run, is_loose=not is_tethered)
+            self._told[run] = is_tethered
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
@@ -314,9 +337,24 @@ class ChildSite:
         await self._tell(at.attempt.run)
         return await self.line.call(LocalSite.run, at, command)
 
+    async def forget(self, attempt: AttemptId) -> None:
+        """Drop what is kept for an attempt that is dead, and remove its surroundings."""
+        await self.host.forget(attempt)
+        with suppress(SiteGone):
+            await self.line.call(LocalSite.forget, attempt)
+
+    async def free_ports(self, run: RunId, worker: WorkerId) -> None:
+        """Return a worker's ports for others to use."""
+        with suppress(SiteGone):
+            await self.line.call(LocalSite.free_ports, run, worker)
+
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there; one of another site is not."""
-        return address.site == self.line.name and await self.line.call(LocalSite.is_there, address)
+        try:
+            there = await self.line.call(LocalSite.is_there, address)
+        except SiteGone:
+            return False
+        return address.site == self.line.name and there
 
     async def earlier(
         self, address: SpaceAddress, numbers: Sequence[int]

@@ -1,10 +1,16 @@
 """Serve a far half of workers: today's local site on a mirror, in a process of its own.
 
-It has no path into the user's repository: all that it knows of it came over the pipe.
+It has no path into the user's repository: all that it knows of it came over the pipe. One that is
+detached outlives whoever speaks to it, as long as its lease allows: a node cannot tell a cut link
+from a closed laptop. When nobody has spoken to it for so long, it ends itself, and with it every
+agent. What lies on its disk stays.
 """
 
 import os
+import secrets
 import socket
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -46,12 +52,13 @@ from engine.site.crossing import (
 )
 from engine.site.local import LocalSite
 from engine.site.place import Place
+from engine.site.resident import Resident, serve
 from engine.site.seam import Brought, Collecting, FilledSpace, Filling, Terms, Workplace
 from engine.site.shelter import Shelter
 from engine.site.spaces import GitSpaces
 from engine.site.sweeping import FarStore, drop_recorded
-from engine.site.wire import Message, Pipe, answer, asked, refused
-from engine.store.layout import Layout
+from engine.site.wire import Message, Pipe
+from engine.store.layout import Layout, make_state_home
 
 _MOST_READ = 4 << 20
 """The most bytes of a recording in one call: each call costs milliseconds."""
@@ -65,12 +72,24 @@ class Opening:
         home: Its own folder: the mirror, the trees, what is known of the machine.
         project: The user's checkout, which no agent may see; it need not be there.
         environment: The user's own, for agents.
+        key: The name of its folder in the state home of another machine, in place of `home`; the
+            environment is that machine's own then, and `environment` is added to it.
     """
 
     home: Path
     project: Path
     object_format: str
     environment: Mapping[str, str]
+    key: str = ""
+
+    async def there(self) -> "Opening":
+        """Return these words with the folder and the environment of the machine that hears them."""
+        if not self.key:
+            return self
+        own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        home = await anyio.to_thread.run_sync(make_state_home, own)
+        environment = {**own, **self.environment}
+        return replace(self, home=home / "sites" / self.key, environment=environment)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +137,26 @@ class Far:
         self._mirror: Repo | None = None
         self._host: LocalHost | None = None
         self._loose: set[RunId] = set()
+        self._life = secrets.token_hex(8)
+        self._opening_once = anyio.Lock()
         self._supplying = anyio.Lock()
 
-    async def open(self, opening: Opening) -> None:
-        """Find out what this machine can do, and open the mirror; the first one is empty."""
+    @property
+    def is_loose(self) -> bool:
+        """Return whether attempts are to go on when nobody is there who speaks to it."""
+        return bool(self._loose)
+
+    async def open(self, opening: Opening) -> str:
+        """Find out what this machine can do, and open the mirror; the first one is empty.
+
+        Return a name that no other far half has, so that the caller knows if it is still the same.
+        """
+        async with self._opening_once:
+            if self._mirror is None:
+                await self._open(await opening.there())
+        return self._life
+
+    async def _open(self, opening: Opening) -> None:
         home = opening.home
         await anyio.to_thread.run_sync(private_folder, home / "trees")
         env = dict(opening.environment)
@@ -147,7 +182,7 @@ class Far:
             host=host,
             shelter=self._shelter,
             environment=opening.environment,
-            tethers=lambda run: run not in self._loose,
+            tethers=lambda run: bool(opening.key) or run not in self._loose,
         )
         git = site.kinds[IsolationStrategy.WORKTREE]
         self.targets |= {LocalSite: site, LocalHost: host, GitSpaces: git}
@@ -341,10 +376,31 @@ class Far:
         look = partial(_news, folder, after, chunk, egress)
         return await anyio.to_thread.run_sync(look)
 
-    async def close(self, *, detach: bool, stay: tuple[RunId, ...]) -> None:
-        """Let go of all attempts: leave them running, or end them and wait until they are dead."""
-        if self._host is not None:
-            await self._host.aclose(detach=detach, stay=stay)
+    async def close(self, *, detach: bool, stay: tuple[RunId, ...]) -> bool:
+        """Let go of all attempts: leave them running, or end them and wait until they are dead.
+
+        Return whether nothing lives here any more.
+        """
+        if self._host is None:
+            return True
+        if detach and self._known.key:  # they are bound to this process, which stays
+            return await anyio.to_thread.run_sync(_has_ended, self._layout.runs)
+        await self._host.aclose(detach=detach, stay=stay)
+        if stay and self._mirror is not None:
+            await self._begin(self._mirror)
+        return not detach and not stay
+
+    async def remove(self) -> bool:
+        """End everything, and remove all that is kept here."""
+        await self.close(detach=False, stay=())
+        await anyio.to_thread.run_sync(remove_tree, self._known.home)
+        return True
+
+
+def _has_ended(runs: Path) -> bool:
+    """Return whether every attempt that was begun here has told its end."""
+    begun = runs.glob("*/*/*/attempt_*/keeper.json")
+    return all((file.parent / "exit.json").exists() for file in begun)
 
 
 def _bytes(file: Path) -> bytes:
@@ -384,7 +440,15 @@ def _text(file: Path, after: int) -> str:
 _ACTS: Sequence[Callable[..., Any]] = (
     *(Far.open, Far.tips, Far.supply, Far.tether, Far.admit, Far.prepare, Far.abandon, Far.look),
     *(Far.collect, Far.examine, Far.release, Far.clear, Far.read, Far.holds, Far.give, Far.expect),
-    *(Far.take, Far.keep, Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze),
+    *(
+        Far.take,
+        Far.keep,
+        Far.close,
+        Far.remove,
+        LocalHost.send,
+        LocalHost.interrupt,
+        LocalHost.freeze,
+    ),
     *(LocalHost.thaw, LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize),
     *(LocalHost.cancel, LocalHost.capacity, LocalSite.check_agents, LocalSite.report),
     *(LocalSite.launch, LocalSite.run, LocalSite.is_known, LocalSite.stop, LocalSite.end),
@@ -397,69 +461,68 @@ CALLS = {act.__qualname__: act for act in _ACTS}
 """All that can be asked over the pipe."""
 
 
-class Resident:
-    """A far half that answers any number of calls at once; each may be taken back."""
+LEASE_S = 60.0
+"""The longest time without a caller while one is expected."""
+LOOSE_S = 30 * 60.0
+"""The same where attempts are to go on without an engine."""
+
+
+class _Answer:
+    """An answer that is being made."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.said = Message({"value": None}, b"")
+
+
+class Detached(Resident):
+    """A far half with one caller at a time; another caller takes its place."""
 
     def __init__(self) -> None:
         self._far = Far()
-        self._scopes: dict[int, anyio.CancelScope] = {}
+        super().__init__(self._far.targets, CALLS)
+        self._caller = ""
+        self._making: dict[str, _Answer] = {}
+        self._heard = time.monotonic()
+        threading.Thread(target=self._watch, daemon=True).start()
 
-    def expect(self, number: int) -> None:
-        """Know of a call before it is answered: it may be taken back before its task has begun."""
-        self._scopes.setdefault(number, anyio.CancelScope())
+    def _watch(self) -> None:
+        """End this process, and so its agents, when the lease is over."""
+        never = threading.Event()
+        while time.monotonic() - self._heard < (LOOSE_S if self._far.is_loose else LEASE_S):
+            never.wait(1)
+        os._exit(1)
+
+    async def renew(self, caller: str) -> None:
+        """Renew the lease; what another caller had asked is taken back, and has ended then."""
+        self._heard = time.monotonic()
+        if caller == self._caller:
+            return
+        self._caller = caller
+        for number, making in list(self._making.items()):
+            self.take_back(number)
+            await making.done.wait()
 
     async def answer(self, head: Mapping[str, Any], blob: bytes) -> Message:
-        """Answer a call; of one that is taken back, say that it has ended."""
+        """Answer a call; one that is asked again before it is answered is done once."""
         number = head["n"]
-        self.expect(number)
-        said = Message({"value": None}, b"")
-        with self._scopes[number]:
-            said = await _done(self._far, Message(head, blob))
-        del self._scopes[number]
-        return Message({**said.head, "n": number}, said.blob)
-
-    def take_back(self, number: int) -> None:
-        """End a call that nobody waits for, if it has not been answered."""
-        if number in self._scopes:
-            self._scopes[number].cancel()
-
-
-async def serve(pipe: Pipe) -> None:
-    """Answer calls, each in a task of its own, until nobody asks any more."""
-    resident = Resident()
-
-    async def answer(message: Message) -> None:
-        await pipe.send(*await resident.answer(*message))
-
-    async with anyio.create_task_group() as tasks:
-        while (message := await pipe.receive()) is not None:
-            number = message.head["n"]
-            if "do" in message.head:
-                resident.expect(number)
-                tasks.start_soon(answer, message)
-            else:
-                resident.take_back(number)
-        # As if killed: attempts that must not go on end with this process, the others go on.
-        os._exit(0)
-
-
-async def _done(far: Far, message: Message) -> Message:
-    try:
-        act = CALLS[message.head["do"]]
-        name = act.__qualname__.partition(".")[0]
-        target = next((one for kind, one in far.targets.items() if kind.__name__ == name), None)
-        if target is None:
-            raise WorkspaceError("nothing has been brought to this site yet")
-        value = await getattr(target, act.__name__)(**asked(act, message))
-        return answer(act, value)
-    except Exception as error:  # noqa: BLE001  it goes to whoever asked
-        return refused(error)
+        if number in self._making:
+            making = self._making[number]
+            await making.done.wait()
+            return making.said
+        making = self._making[number] = _Answer()
+        try:
+            making.said = await super().answer(head, blob)
+        finally:
+            del self._making[number]
+            making.done.set()
+        return making.said
 
 
 def main() -> None:
     """Serve the conversation on standard input."""
     with socket.socket(fileno=os.dup(0)) as end:
-        anyio.run(serve, Pipe(end))
+        anyio.run(serve, Pipe(end), Resident(Far().targets, CALLS))
 
 
 if __name__ == "__main__":

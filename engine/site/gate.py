@@ -1,34 +1,37 @@
-"""Stand between an engine and a Ray cluster, and speak to the engine as a child does.
+"""Stand between an engine and one node of a Ray cluster, and speak to the engine as a child does.
 
 Ray ends the process that holds its client when the head of the cluster is gone, and its client
-writes to that process's stderr. So it is never the engine itself. The far half lives in an actor
-on a node, and ends with this process; nothing is tried again by Ray.
+writes to that process's stderr. So it is never the engine itself. The far half lives in a detached
+actor on the node. Nothing is tried again by Ray, and no call waits for longer than the node lives.
 """
 
 import os
+import secrets
 import socket
 import sys
-import threading
 from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 
-from engine.errors import WorkspaceError
-from engine.site.far import Resident
+from engine.errors import SiteGone, WorkspaceError
+from engine.site.cluster_client import alive, connect, ray_errors
+from engine.site.far import Detached, Far
 from engine.site.line import Start
 from engine.site.wire import Message, Pipe, refused
 
-_INSTALL = "pip install 'plait[ray]'"
-_KEPT = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+KEPT = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 """The variables of the user's that lead to a cluster; no agent sees them."""
-_PATIENCE_S = 20.0
-_CHECK = "Is a cluster there, with this token, and the same versions of Ray and Python?"
+_INSTALL = "pip install 'plait[ray]'"
+_BIRTH_S = 45.0
+_PING_S = 1.0
+_LATE_S = 3.0
 
 
-def start_of(address: str, environment: Mapping[str, str]) -> Start:
-    """Return how the gate to a cluster is started.
+def check_client(environment: Mapping[str, str]) -> None:
+    """Refuse where no cluster can be spoken to from here.
 
     Raises:
         WorkspaceError: Ray is not installed, or the cluster would let everybody in.
@@ -40,63 +43,140 @@ def start_of(address: str, environment: Mapping[str, str]) -> Start:
             "a Ray cluster without a token runs the code of everybody who reaches it",
             hint="Start each node with RAY_AUTH_MODE=token, and set it here too.",
         )
-    words = (sys.executable, "-m", "engine.site.gate", address)
-    return Start(words=words, keeps=_KEPT, name="ray")
+
+
+def start_of(
+    address: str, environment: Mapping[str, str], *, node: str, key: str, name: str
+) -> Start:
+    """Return how the gate to a node of a cluster is started."""
+    words = (sys.executable, "-m", "engine.site.gate", address, node, key)
+    return Start(words=words, keeps=KEPT, name=name, check=partial(check_client, environment))
 
 
 def main() -> None:
-    """Hold the conversation on standard input; the first word is the address of a cluster."""
+    """Hold the conversation on standard input; the words are an address, a node and a key."""
+    address, node, key, *_ = sys.argv[1:]
     with socket.socket(fileno=os.dup(0)) as end:
-        late = threading.Timer(_PATIENCE_S, _refuse, (end, sys.argv[1]))
-        late.start()
-        try:
-            actor = _actor(sys.argv[1])
-        except Exception as error:  # noqa: BLE001  whatever Ray says
-            sys.stderr.write(f"{error}\n")
-            _refuse(end, sys.argv[1])
-        late.cancel()
-        anyio.run(_pass_on, Pipe(end), actor)
+        anyio.run(_serve, Pipe(end), address, node, key)
 
 
-def _actor(address: str) -> Any:
-    import ray  # type: ignore[import-not-found]  # noqa: PLC0415  only this process has it
+async def _serve(pipe: Pipe, address: str, node: str, key: str) -> None:
+    try:
+        connect(address)
+        gate = _Gate(pipe, address, node, f"plait/{key}")
+        with anyio.fail_after(_BIRTH_S):
+            await gate.reach()
+    except TimeoutError:
+        await refuse(pipe, SiteGone(f"the node {node} does not answer"))
+    except SiteGone as gone:
+        await refuse(pipe, gone)
+    else:
+        await gate.pass_on()
 
-    ray.init(address=address, namespace="plait", log_to_driver=False)
-    options = {"num_cpus": 0.01, "max_restarts": 0, "max_task_retries": 0}
-    return ray.remote(Resident).options(**options, max_concurrency=1000).remote()
 
-
-def _refuse(end: socket.socket, address: str) -> NoReturn:
-    """Answer the first call with words that people can use."""
-
-    async def answer() -> None:
-        pipe = Pipe(end)
-        message = await pipe.receive()
-        said = refused(WorkspaceError(f"nothing answers at {address}", hint=_CHECK))
-        if message is not None:
-            await pipe.send({**said.head, "n": message.head["n"]})
-
-    anyio.run(answer)
+async def refuse(pipe: Pipe, error: Exception) -> None:
+    """Answer the first call with words that people can use, and end."""
+    message = await pipe.receive()
+    if message is not None:
+        said = refused(error)
+        await pipe.send({**said.head, "n": message.head["n"]})
     os._exit(1)
 
 
-async def _pass_on(pipe: Pipe, actor: Any) -> None:
-    async def answer(number: int, coming: Any) -> None:
-        try:
-            said: Message = await coming
-        except Exception as error:  # noqa: BLE001  whatever Ray says: the engine begins anew
-            sys.stderr.write(f"call {number}: {error}\n")
-            os._exit(1)
-        await pipe.send(*said)
+class _Gate:
+    def __init__(self, pipe: Pipe, address: str, node: str, name: str) -> None:
+        self._pipe = pipe
+        self._address = address
+        self._node = node
+        self._name = name
+        self._me = secrets.token_hex(8)
+        self._actor: Any = None
+        self._is_over = False
 
-    async with anyio.create_task_group() as tasks:
-        while (message := await pipe.receive()) is not None:
-            number = message.head["n"]
-            if "do" in message.head:
-                tasks.start_soon(answer, number, actor.answer.remote(*message))
+    async def reach(self) -> None:
+        """Find the actor on the node, or make it; return when it has answered.
+
+        Raises:
+            SiteGone: The node is not in the cluster.
+        """
+        import ray  # noqa: PLC0415  only this process has it
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
+
+        died, unavailable = ray_errors()
+        options = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0, "get_if_exists": True}
+        while True:
+            there = await alive()
+            found = next((one for one in there if one.name == self._node), None)
+            if found is None:
+                raise SiteGone(
+                    f"the node {self._node} is not in the cluster at {self._address}",
+                    hint="`plait sites` lists those that are.",
+                )
+            where = NodeAffinitySchedulingStrategy(node_id=found.id, soft=False)
+            far = ray.remote(Detached).options(
+                **options,
+                name=f"{self._name}/{found.name}",
+                lifetime="detached",
+                max_concurrency=1000,
+                scheduling_strategy=where,
+            )
+            try:
+                self._actor = far.remote()
+                with anyio.fail_after(_BIRTH_S / 3):
+                    await self._actor.renew.remote(self._me)
+            except (TimeoutError, died, unavailable) as error:
+                sys.stderr.write(f"{self._name}: {error!r}\n")
+                await anyio.sleep(_PING_S / 2)
             else:
-                actor.take_back.remote(number)
-        os._exit(0)  # Ray ends the actor, whose owner this is
+                return
+
+    async def pass_on(self) -> None:
+        """Carry calls and answers until the engine hangs up, or the far half is gone."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ping)
+            while (message := await self._pipe.receive()) is not None:
+                number = f"{self._me}:{message.head['n']}"
+                if "do" in message.head:
+                    asked = Message({**message.head, "n": number}, message.blob)
+                    tasks.start_soon(self._answer, message.head["n"], asked)
+                else:
+                    self._actor.take_back.remote(number)
+            if self._is_over:
+                import ray  # noqa: PLC0415  only this process has it
+
+                ray.kill(self._actor)  # nothing lives there any more
+            os._exit(0)
+
+    async def _answer(self, number: int, asked: Message) -> None:
+        said: Message = await self._lasting(lambda: self._actor.answer.remote(*asked))
+        if asked.head["do"] in {Far.close.__qualname__, Far.remove.__qualname__}:
+            self._is_over = said.head.get("value") is True
+        await self._pipe.send({**said.head, "n": number}, said.blob)
+
+    async def _lasting(self, act: Any) -> Any:
+        """Return an answer; unavailable is not lost, so ask on until the actor has died."""
+        died, unavailable = ray_errors()
+        while True:
+            try:
+                return await act()
+            except unavailable:
+                await anyio.sleep(_PING_S / 2)
+            except died as error:
+                sys.stderr.write(f"{self._name}: {error!r}\n")
+                os._exit(1)
+            except Exception as error:  # noqa: BLE001  whatever Ray says: the engine begins anew
+                sys.stderr.write(f"{self._name}: {error!r}\n")
+                os._exit(1)
+
+    async def _ping(self) -> None:
+        """Renew the lease; end this process when the node is gone, whatever waits for it."""
+        while True:
+            with anyio.move_on_after(_LATE_S) as late:
+                await self._lasting(lambda: self._actor.renew.remote(self._me))
+            if late.cancelled_caught and all(one.name != self._node for one in await alive()):
+                sys.stderr.write(f"{self._name}: the node {self._node} is gone\n")
+                os._exit(1)
+            await anyio.sleep(_PING_S)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 import os
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+import time
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import anyio.to_thread
 from anyio.abc import Process, TaskGroup
 
 from engine.beneath import remove_tree
-from engine.errors import WorkspaceError
+from engine.errors import SiteGone, WorkspaceError
 from engine.private import private_folder
 from engine.site.far import Far, Opening
 from engine.site.wire import Message, Pipe, answered, ask
@@ -23,6 +24,8 @@ NAME = "child"
 P = ParamSpec("P")
 T = TypeVar("T")
 _TRIES = 4
+_GONE_S = 15.0
+"""For so long nobody looks again for what could not be reached: each look costs seconds."""
 
 
 @dataclass(eq=False)
@@ -41,11 +44,13 @@ class Start:
     Attributes:
         keeps: Names of variables of ours that it needs.
         name: The name of its site.
+        check: Refuses where none can be started.
     """
 
     words: Sequence[str] = (sys.executable, "-m", "engine.site.far")
     keeps: Sequence[str] = ()
     name: str = NAME
+    check: Callable[[], None] = lambda: None
 
 
 class Line:
@@ -53,7 +58,7 @@ class Line:
 
     Attributes:
         name: The name of the site.
-        births: How many children there have been; what was told to one the next does not know.
+        births: How many children there have been.
     """
 
     def __init__(
@@ -61,7 +66,11 @@ class Line:
         opening: Opening,
         tasks: TaskGroup,
         start: Start,
+        *,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        """Begin with no child; its environment is that of the opening unless it is given."""
+        self._environ = opening.environment if environment is None else environment
         self.opening = opening
         self.name = start.name
         self._tasks = tasks
@@ -71,8 +80,16 @@ class Line:
         self._beginning = anyio.Lock()
         self._calls: dict[int, _Waiting] = {}
         self._last = 0
+        self._life = ""
+        self._gone: tuple[float, SiteGone | None] = (0.0, None)
+        self._standing: dict[Hashable, tuple[Callable[..., Any], Message]] = {}
         self.births = 0
         self.is_closed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a child listens now."""
+        return self._pipe is not None and not self.is_closed
 
     async def call(
         self,
@@ -97,6 +114,20 @@ class Line:
         raise WorkspaceError(
             f"the site {self.name!r} does not answer", hint=f"Its log is {self._log}."
         )
+
+    async def tell_each(
+        self,
+        subject: Hashable,
+        act: Callable[Concatenate[Any, P], Coroutine[Any, Any, object]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> None:
+        """Call a function of this child, and of each that follows before it hears anything else.
+
+        A call of the same subject takes the place of an earlier one.
+        """
+        self._standing[subject] = (act, ask(act, args, named))
+        await self.call(act, *args, **named)
 
     async def has_lived(self) -> bool:
         """Return whether there was ever a child here, of this engine or an earlier one."""
@@ -129,23 +160,35 @@ class Line:
             if self._pipe is None:
                 if self.is_closed:
                     raise WorkspaceError(f"the site {self.name!r} is closed")
-                self._pipe = await self._begin()
+                since, gone = self._gone
+                if gone is not None and time.monotonic() - since < _GONE_S:
+                    raise SiteGone(str(gone), hint=gone.hint)
+                try:
+                    self._pipe = await self._begin()
+                except SiteGone as error:
+                    self._gone = time.monotonic(), error
+                    raise
             return self._pipe
 
     async def _begin(self) -> Pipe | None:
+        self._start.check()
         ours, theirs = socket.socketpair()
         pipe = Pipe(ours)
         try:
             await anyio.to_thread.run_sync(private_folder, self.opening.home)
             with theirs:
                 self.process = await self._start_child(theirs)
-            self.births += 1
             self._tasks.start_soon(self._listen, pipe, self.process)
-            said = await self._told(pipe, ask(Far.open, [self.opening], {}))
-            if said is None:
-                pipe.close()
-                return None
-            answered(Far.open, said)
+            opening = (Far.open, ask(Far.open, [self.opening], {}))
+            for act, message in (opening, *self._standing.values()):
+                said = await self._told(pipe, message)
+                if said is None:
+                    pipe.close()
+                    return None
+                value = answered(act, said)
+                if act is Far.open and value != self._life:
+                    self._life = value
+                    self.births += 1
         except BaseException:
             pipe.close()  # the child ends by that
             raise
@@ -168,7 +211,7 @@ class Line:
         return self.opening.home / "far.log"
 
     def _environment(self) -> dict[str, str]:
-        env = self.opening.environment
+        env = self._environ
         names = ("PATH", "HOME", "TMPDIR", *self._start.keeps)
         kept = {name: env[name] for name in names if name in env}
         return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -196,6 +239,8 @@ class Line:
 
     async def leave(self) -> None:
         """Hang up, and remove all that the child has kept; the next call begins with nothing."""
+        if self.opening.key:
+            await self.call(Far.remove)
         async with self._beginning:
             await self._hang_up()
             self._pipe = None

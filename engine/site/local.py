@@ -21,7 +21,7 @@ import anyio.to_thread
 
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
-from engine.agents.placing import place
+from engine.agents.models import check_models
 from engine.agents.registry import adapter_named, bare_request, check_startable
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
@@ -49,7 +49,7 @@ from engine.site.seam import (
     Workplace,
 )
 from engine.site.seeds import Seedling, Seeds
-from engine.site.shelter import Job, Shelter, Sheltered, user_home
+from engine.site.shelter import Job, Shelter, Sheltered, place, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces, spaces_at
 from engine.site.trash import bring_back, drop_empty, purge, trash_items
 
@@ -105,7 +105,7 @@ class LocalSite:
         self.ports = Ports()
         self._shelter = shelter
         self._layout = place.layout
-        self._repo = place.repo
+        self.repo = place.repo
         self._root = place.workspaces
         self._tethers = tethers
         self._sheltered: dict[AttemptId, Sheltered] = {}
@@ -126,8 +126,8 @@ class LocalSite:
         """Return what this machine enforces, has to give, and runs."""
         capacity = await self.host.capacity()
         versions = await anyio.to_thread.run_sync(own_versions)
-        if self._repo is not None:
-            said = await self._repo.read("version")
+        if self.repo is not None:
+            said = await self.repo.read("version")
             versions["git"] = said.decode(errors="replace").strip().removeprefix("git version ")
         return SiteReport(rows=self._shelter.report, capacity=capacity, versions=versions)
 
@@ -153,16 +153,16 @@ class LocalSite:
     async def check_agents(
         self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
     ) -> None:
-        """Refuse agents that cannot be started here."""
-        for choice in agents:
-            if choice.has_vendor:
-                await anyio.to_thread.run_sync(self._check_agent, choice, runtime, folder)
-
-    def _check_agent(self, choice: AgentChoice, runtime: Runtime, folder: str) -> None:
-        """Launch it as far as that goes without a workspace and a process."""
+        """Refuse agents that cannot be started here, and models that their clients do not know."""
         environ = {**self._shelter.environ, "HOME": user_home(self._shelter.environ)}
         more = {"folder": folder, "is_confined": self.can_confine}
-        check_startable(bare_request(choice, runtime, environ, **more))
+        launches = []
+        for choice in agents:
+            if choice.has_vendor:
+                request = bare_request(choice, runtime, environ, **more)
+                launch = await anyio.to_thread.run_sync(check_startable, request)
+                launches.append((request, launch))
+        await check_models(launches)
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
@@ -406,7 +406,7 @@ class LocalSite:
 
     async def restore(self, name: str) -> str:
         """Restore what is in the trash to its place; return the paths."""
-        return await bring_back(self._repo, self._layout.trash, name)
+        return await bring_back(self.repo, self._layout.trash, name)
 
     async def purge(self, now: float) -> None:
         """Delete what has been in the trash for long enough."""

@@ -1,7 +1,7 @@
 """Make an attempt's surroundings, its environment and its profile, from plan and machine."""
 
 import os
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -11,7 +11,9 @@ from typing import Self
 import anyio
 import anyio.to_thread
 
-from engine.errors import MechanismMissing, WorkspaceError
+from engine.agents.contract import LaunchFile
+from engine.beneath import Taken, Why, write_file
+from engine.errors import AgentError, MechanismMissing, WorkspaceError
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Limits
 from engine.plan.model import IsolationStrategy, Runtime
@@ -319,3 +321,26 @@ def _holes(runtime: Runtime) -> SandboxHoles:
 def user_home(environ: Mapping[str, str]) -> str:
     """Return the user's own HOME."""
     return environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  text in, text out
+
+
+def place(home: str, files: Iterable[LaunchFile]) -> None:
+    """Write the files; what is in the way of one, a link above all, is put aside and kept.
+
+    They are written as the user, outside the sandbox, below a HOME that an agent may have filled:
+    a link that it left must not lead a write to where the agent itself cannot reach.
+
+    Raises:
+        AgentError: One of them cannot be written.
+    """
+    for file in files:
+        refused = write_file(
+            home, file.path, file.data, mode=file.mode, folder_mode=0o700, taken=Taken.ASIDE
+        )
+        if refused is not None and refused.why is Why.NO_NAME:
+            raise AgentError(f"{file.path!r} is no path below a HOME")
+        if refused is not None and not refused.path:
+            raise AgentError(f"the HOME {home} cannot be opened: {refused.reason}")
+        if refused is not None:
+            raise AgentError(
+                f"{file.path!r} below the HOME {home} cannot be written: {refused.reason}"
+            )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import anyio
 
-from engine.errors import EngineError, HostLost, MechanismMissing, WorkspaceError
+from engine.errors import EngineError, HostLost, MechanismMissing, SiteGone, WorkspaceError
 from engine.store.codec import Codec, codec_of
 
 _LENGTHS = struct.Struct(">IQ")
@@ -177,6 +177,8 @@ def refused(error: Exception) -> Message:
         case MechanismMissing():
             fields = ("dimension", "wanted", "found", "fix")
             said |= {"kind": "missing", **{name: getattr(error, name) for name in fields}}
+        case SiteGone():
+            said |= {"kind": "gone"}
         case OSError():
             said |= {"kind": "disk", "errno": error.errno or errno.EIO}
         case EngineError():
@@ -193,6 +195,8 @@ def _error(said: Mapping[str, Any]) -> Exception:
         case "missing":
             fields = ("dimension", "wanted", "found", "fix")
             return MechanismMissing(**{name: said[name] for name in fields})
+        case "gone":
+            return SiteGone(said["text"], hint=said["hint"])
         case "disk":
             return OSError(said["errno"], os.strerror(said["errno"]))
         case _:

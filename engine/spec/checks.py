@@ -3,6 +3,7 @@
 Looks at the tree, so that every problem is told at once, types and references together.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ from engine.spec.graph import all_behind, circles
 from engine.spec.nearest import nearest
 from engine.spec.placeholders import OF_STEP, SIMPLE, placeholders
 from engine.spec.runtime import DatabaseSpec
-from engine.spec.tree import Items, Node, Path, at, entries, number, text, texts
-from engine.spec.words import ADAPTERS, NEEDS_ARGV, WORKER_CAP
+from engine.spec.tree import Fields, Items, Node, Path, at, entries, number, text, texts
+from engine.spec.words import ADAPTERS, LOCAL, NEEDS_ARGV, SITES, WORKER_CAP
 
 _OF_AGENTS = (
     "agent",
@@ -36,6 +37,7 @@ _ONLY = {
 }
 
 
+_SITE_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _NEAR_ONLY = (
     ("isolation_strategy", "directory", "only what git knows is carried there; write worktree"),
     ("execution_mode", "thread", "functions in threads run in the engine's own process"),
@@ -152,8 +154,7 @@ def _personas(root: Node, whole: _Whole) -> Iterator[Complaint]:
 def _runtime(whole: _Whole) -> Iterator[Complaint]:
     yield from _agent_named(whole, whole.runtime, ("runtime",))
     yield from _database(whole.runtime)
-    if text(at(whole.runtime, "sites", "default")) == "child":
-        yield from _elsewhere(whole.runtime)
+    yield from _sites(whole)
 
 
 def _database(runtime: Node | None) -> Iterator[Complaint]:
@@ -171,11 +172,29 @@ def _database(runtime: Node | None) -> Iterator[Complaint]:
             yield Complaint(("runtime", "sandbox", "env", place), message)
 
 
-def _elsewhere(runtime: Node | None) -> Iterator[Complaint]:
-    """Yield what another site than this machine's own disk cannot be given."""
-    for key, value, why in _NEAR_ONLY:
-        if text(at(runtime, key)) == value:
-            yield Complaint(("runtime", key), f"cannot be {value} at the site child: {why}")
+def _sites(whole: _Whole) -> Iterator[Complaint]:
+    """Yield what cannot be about the sites that are added, and the one that is the default."""
+    for name, site in entries(at(whole.runtime, "sites")):
+        path = ("runtime", "sites", str(name))
+        if name == "default":
+            yield from _site(whole, text(site), path)
+        elif name in SITES:
+            yield Complaint(path, f"the name {name} is taken: every repository has such a site")
+        elif not _SITE_NAME.fullmatch(str(name)):
+            yield Complaint(path, "a site's name has letters, digits, - and _ alone")
+        elif not isinstance(site, Fields):
+            yield Complaint(path, "expected a mapping such as {ray: {address: HOST:PORT}}")
+
+
+def _site(whole: _Whole, site: str | None, path: Path) -> Iterator[Complaint]:
+    """Yield what is wrong with a site that is named, and what it cannot be given."""
+    added = (str(name) for name, _ in entries(at(whole.runtime, "sites")) if name != "default")
+    known = (*SITES, *added)
+    if site is not None and site not in known:
+        yield unknown(path, site, "site", known)
+    for key, value, why in _NEAR_ONLY if site not in {None, LOCAL} else ():
+        if text(at(whole.runtime, key)) == value:
+            yield Complaint(path, f"{key} cannot be {value} at the site {site}: {why}")
 
 
 def _agent_named(whole: _Whole, node: Node | None, path: Path) -> Iterator[Complaint]:
@@ -209,6 +228,7 @@ def _pipeline(whole: _Whole, pipeline: Node, path: Path) -> Iterator[Complaint]:
         yield from _step(view)
         yield from _dependencies(view, waits_for)
         yield from _who_works(whole, view)
+        yield from _site(whole, text(view.at("site")), (*view.path, "site"))
         yield from _placeholders(view, waits_for)
     yield from _circles(views, waits_for)
 

@@ -28,7 +28,7 @@ class AgentSpec(Section):
     """One agent under a name of your own: which program, which model, which options."""
 
     adapter: Adapter
-    """What drives it. Each adapter is also an agent of that name that needs no entry here."""
+    """The adapter that drives it. Each is also an agent of that name that needs no entry here."""
     model: Text | None = None
     """The model, in the agent's own words."""
     argv: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
@@ -48,7 +48,7 @@ class AgentSpec(Section):
     user_settings: Literal["all", "instructions", "none"] = "all"
     """Choose which of your own settings of this client its workers get copies of."""
     day_budget_usd: Positive | None = None
-    """What all work by this agent's login may cost on one day, in US dollars, over all runs."""
+    """The most that this agent's login may cost on one day, in US dollars, over all runs."""
     day_budget_tokens: Count | None = None
     """The same in tokens, what a cache held not counted."""
 
@@ -76,7 +76,7 @@ class VariantSpec(Section):
     models: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
     """Several models in place of `model`: `n` replicas of each."""
     n: Count = 1
-    """How many replicas of this kind."""
+    """The number of replicas of this kind."""
 
 
 class MatrixSpec(Section):
@@ -85,7 +85,7 @@ class MatrixSpec(Section):
     items: Annotated[tuple[Text, ...], Field(min_length=1, max_length=1000)]
     """The items; `{item}` in the prompt is filled with one of them."""
     max_concurrency: Count | None = None
-    """How many cells run at once; by default as many as workers may."""
+    """The most cells that run at once; by default as many as workers may."""
 
 
 class StrategySpec(Section):
@@ -110,7 +110,7 @@ class RetrySpec(Section):
     attempts: Annotated[int, Field(ge=1, le=100)] = 1
     """All attempts together; 1 means no retry."""
     backoff: Literal["fixed", "linear", "exponential"] = "exponential"
-    """How the wait before each retry grows."""
+    """The growth of the wait before each retry."""
     delay_seconds: Positive = 2.0
     """The first wait."""
     max_delay_seconds: Positive = 300.0
@@ -120,7 +120,7 @@ class RetrySpec(Section):
     feedback: bool = True
     """Tell the next attempt what went wrong."""
     intensity: IntensitySpec = IntensitySpec()
-    """Where retrying gives up."""
+    """Bounds at which retrying gives up."""
 
 
 class StepSpec(Section):
@@ -132,31 +132,33 @@ class StepSpec(Section):
     """The persona that works here."""
     agent: Name | None = None
     """The agent; it goes before the persona's."""
+    site: Name | None = None
+    """The site where its workers live; by default `runtime.sites.default`."""
     dependencies: tuple[StepName, ...] = ()
     """Steps whose (chosen, checked) change this one begins from."""
     files: tuple[InsidePath, ...] = ()
     """Files named to the agent as its input; `{files}` in the prompt says where."""
     prompt: Text | None = None
-    """What the agent is to do. Known placeholders are filled, other braces are literal."""
+    """The task of the agent. Known placeholders are filled, other braces are literal."""
     prompt_file: InsidePath | None = None
     """The same, in a file of the repository."""
     run: Text | None = None
     """A shell command in place of an agent, taken literally; values are in its environment."""
     concurrency: Count | None = None
-    """How many replicas of the step run, each with the same prompt; not with `strategy.matrix`."""
+    """The number of replicas of the step, each with the same prompt; not with `strategy.matrix`."""
     variants: Annotated[tuple[VariantSpec, ...], Field(min_length=1)] | None = None
     """Replicas of different kinds; together they are the replicas."""
     models: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
     """One replica for each model: of the step's agent, or of each variant that names none."""
     strategy: StrategySpec | None = None
-    """How the step spreads into workers, other than by replicas."""
+    """The way in which the step spreads into workers, other than by replicas."""
     max_concurrent_agents: Count | None = None
     """The hint to each agent how many sub-agents it may spawn; said when above 1, at most 10."""
     policy: Annotated[PolicyText, Field(description=_POLICIES)] = "all"
     choose: Literal["human", "check", "agent"] | None = None
-    """Who chooses between candidates: `human` (default), or `check`: the first that passes it."""
+    """The chooser between candidates: `human` (default), or `check`: the first that passes it."""
     retry: RetrySpec = RetrySpec()
-    """How a failed worker is tried again by itself."""
+    """Rules by which a failed worker is tried again by itself."""
     timeout_minutes: Positive | None = None
     """The same as `limits.time_seconds`, in minutes."""
     limits: LimitsSpec = LimitsSpec()
@@ -197,9 +199,9 @@ class Manifest(Section):
     """The whole of a `plait.yaml`."""
 
     runtime: RuntimeSpec = RuntimeSpec()
-    """What holds for the whole run."""
+    """Settings of the whole run."""
     workspace: WorkspaceSpec = WorkspaceSpec()
-    """How every worker's workspace is made ready and put away."""
+    """Settings that make every worker's workspace ready and put it away."""
     agents: Mapping[Name, AgentSpec] = Field(default_factory=dict)
     """Agents under names of your own."""
     personas: Mapping[Name, PersonaSpec] = Field(default_factory=dict)

@@ -26,7 +26,7 @@ runtime:
   max_concurrent_workers: 10
   isolation_strategy: worktree
   execution_mode: process
-  sites: {default: local}
+  sites: {default: local, gpu-box: {ray: {address: "10.0.0.5:6379"}}}
   database: {strategy: per_agent}
   limits: {memory_mb: 2048, cpu_percent: 200, time_seconds: 3600, budget_usd: 2.0}
   stall_seconds: 600

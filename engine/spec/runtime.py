@@ -87,12 +87,37 @@ PermissionsSpec = Annotated[
 ]
 
 
-class SitesSpec(Section):
-    """Choose where workers live: their workspaces, their sandboxes and their processes."""
+class RaySpec(Section):
+    """A Ray cluster whose nodes workers live on."""
 
-    default: Literal["local", "child"] | None = None
-    """`local`: this machine's own disk. `child`: a process of its own, on a mirror of the
-    repository."""
+    address: Text
+    """The address of its head: `HOST:PORT`."""
+    resources: Mapping[Name, Positive] = Field(default_factory=dict)
+    """Resources of the cluster that each worker reserves beside its cpu and memory limits."""
+    env: tuple[Variable, ...] = ()
+    """Variables of yours that cross to its nodes, by name; all others are the node's own."""
+    unenforced: bool = False
+    """Use nodes also where `files` and `git` are not enforced: agents could reach the cluster."""
+
+
+class SiteSpec(Section):
+    """Add a place where workers live."""
+
+    ray: RaySpec
+    """A Ray cluster."""
+
+
+def _word_or_site(value: object) -> str:
+    return "<word>" if isinstance(value, str) else "<site>"
+
+
+SitesSpec = Mapping[
+    Name,
+    Annotated[
+        Annotated[Name, Tag("<word>")] | Annotated[SiteSpec, Tag("<site>")],
+        Discriminator(_word_or_site),
+    ],
+]
 
 
 class LandSpec(Section):
@@ -106,27 +131,29 @@ class RuntimeSpec(Section):
     """Set what holds for the whole run."""
 
     max_concurrent_workers: Count = 10
-    """How many workers run at once, all steps together; more than 100 is cut to 100."""
+    """The most workers that run at once, all steps together; more than 100 is cut to 100."""
     isolation_strategy: Literal["worktree", "clone", "directory"] = "worktree"
     """`worktree`; `clone`; `directory` (an empty folder and `workspace.include`, without git)."""
     execution_mode: Literal["process", "thread"] = "process"
-    """Where Python-callable agents run."""
-    sites: SitesSpec = SitesSpec()
-    """Choose where workers live; by default on this machine's own disk."""
+    """The place where Python-callable agents run."""
+    sites: SitesSpec = Field(default_factory=dict)
+    """The places where workers live. `default` names the site of every step that names none:
+    `local` (this machine's own disk, if nothing is said), `child` (a process of its own, on a
+    mirror of the repository), or one that is added here under a name of its own."""
     database: DatabaseSpec = DatabaseSpec()
     """Share the history of runs, or keep it to this machine."""
     workspace_root: Text | None = None
-    """Where workspaces are made; by default outside the repository, in your state folder."""
+    """The folder of the workspaces; by default outside the repository, in your state folder."""
     agent: Name | None = None
     """The agent of every step that names none and whose persona names none."""
     limits: LimitsSpec = LimitsSpec()
-    """What one attempt of any worker may use."""
+    """Limits of one attempt of any worker."""
     stall_seconds: Positive = 600.0
     """Without progress for so long a worker is marked; after twice that you are asked."""
     run_timeout_minutes: Positive | None = None
     """The whole run is stopped after so long."""
     require: tuple[Required, ...] = ()
-    """What must be *enforced* on this machine, or the run does not start."""
+    """Dimensions that must be *enforced* on this machine, or the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
     """Holes that are opened to agents."""
     permissions: PermissionsSpec = "auto"
@@ -140,9 +167,9 @@ class RuntimeSpec(Section):
     base: Text | None = None
     """The revision that workers begin from; by default the target."""
     branch_prefix: Name = "plait"
-    """What the branches of workers begin with."""
+    """The beginning of the names of workers' branches."""
     land: LandSpec = LandSpec()
-    """How a reviewed change reaches the target branch."""
+    """The way in which a reviewed change reaches the target branch."""
 
 
 class WorkspaceSpec(Section):

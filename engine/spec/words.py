@@ -45,6 +45,11 @@ HINT_CAP = 10
 """The most sub-agents an agent is told it may spawn."""
 
 
+LOCAL = "local"
+SITES = (LOCAL, "child")
+"""The sites that every repository has."""
+
+
 class Section(BaseModel):
     """A mapping of known keys, strictly typed, that cannot change once read."""
 

@@ -54,7 +54,7 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         passed=state.plan.runtime.holes.env,
         opened=state.plan.runtime.holes.paths,
         folder=str(tools.project),
-        is_confined=tools.sites.of(state.plan).can_confine and not is_in_thread(state, w.id),
+        is_confined=tools.sites.of(state, w.id).can_confine and not is_in_thread(state, w.id),
         budget_usd=state.limits_of(w.id).budget_usd,
     )
 
@@ -89,7 +89,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
     # The last engine died before it started the agent: report an end, so that the rules go on.
-    site = tools.sites.of(state.plan)
+    site = tools.sites.of(state, w.id)
     if adopt and not await site.is_known(attempt):
         cause = w.attempt.stop.cause if w.attempt.stop else None
         run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
@@ -129,7 +129,7 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity) -> None:
     if watch is None:
         return
     w = state.workers[activity.effect.worker]
-    site = tools.sites.of(state.plan)
+    site = tools.sites.of(state, w.id)
     step = state.plan.step(w.id.step)
     env = command_environment(step, state.planned(w.id), run=state.run)
     try:

@@ -54,7 +54,7 @@ async def ask_agent(
     if w.begun.workspace is None:
         raise AgentError(f"{w.id} has no place where an agent could be asked")
     beside = workplace(state, w.id, role=f"ask-{token_hex(4)}")
-    site = tools.sites.of(state.plan)
+    site = tools.sites.of(state, w.id)
     at = replace(beside, address=await site.aside(beside))
     try:
         return _answer(
@@ -102,7 +102,7 @@ async def _asked(
     tools: Tools, state: RunState, at: Workplace, *, choice: AgentChoice, prompt: str
 ) -> str:
     worker = at.attempt.worker
-    site = tools.sites.of(state.plan)
+    site = tools.sites.of(state, worker)
     request = LaunchRequest(
         choice=choice,
         prompt=prompt,

@@ -75,7 +75,7 @@ class Checking:
         at = workplace(
             self._run.state, effect.worker, number=effect.attempt, role=role, address=address
         )
-        site = self._tools.sites.of(self._run.state.plan)
+        site = self._tools.sites.at(self._run.state, at.address)
         return await self._proved(at.attempt, partial(site.run, at, command))
 
     @asynccontextmanager

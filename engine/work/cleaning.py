@@ -44,8 +44,9 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
                 checked = check_root(tools.workspaces, state.run)
                 for folder in (checked, tools.layout.radar(state.run)):
                     await anyio.to_thread.run_sync(remove_tree, folder)
-                await tools.sites.of(state.plan).tidy(state.run)
-        for site in tools.sites.known.values():
+                for site in tools.sites.used_by(state.plan):
+                    await site.tidy(state.run)
+        for site in await tools.sites.every():
             await site.purge(tools.clock.now())
     return items
 
@@ -56,7 +57,7 @@ async def _clean_strays(tools: Tools, *, dry_run: bool) -> Sequence[CleanItem]:
         return ()
     known = await anyio.to_thread.run_sync(_folders, tools.layout.runs)
     terms = Terms(runtime=Runtime(), workspace=WorkspaceRules())
-    sites = tools.sites.known.values()
+    sites = await tools.sites.every()
     found = [await site.spaces(terms).clear_strays(known, is_dry=dry_run) for site in sites]
     return [item for items in found for item in items]
 
@@ -78,7 +79,7 @@ async def _drop_branches(
             if not w.phase.is_settled or w.begun.branch is None or not w.attempt.number:
                 continue
             is_gone = going is not None and w.begun.workspace in going
-            if not is_gone and await tools.sites.of(state.plan).is_there(address_of(state, w)):
+            if not is_gone and await tools.sites.is_there(state, address_of(state, w)):
                 continue
             if await tools.workshops.of(state.plan).drop_branch(state, w, going=going) == "":
                 items.append(
@@ -106,9 +107,9 @@ async def _there(tools: Tools, state: RunState, w: Worker) -> list[Worker]:
             begun=replace(w.begun, workspace=one.path, made=one.attempt.number),
             phase=Phase.FAILED,
         )
-        for one in await tools.sites.of(state.plan).earlier(address, numbers)
+        for one in await tools.sites.of(state, w.id).earlier(address, numbers)
     ]
-    return [*found, *([w] if await tools.sites.of(state.plan).is_there(address) else [])]
+    return [*found, *([w] if await tools.sites.is_there(state, address) else [])]
 
 
 async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool) -> CleanItem:
@@ -125,6 +126,6 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
     if reasons or dry_run:
         return item(reasons=reasons)
     await tools.workshops.of(state.plan).release_unsettled(state, effect)
-    if await tools.sites.of(state.plan).is_there(address_of(state, w)):
+    if await tools.sites.is_there(state, address_of(state, w)):
         return item(reasons=("it could not be moved to the trash",))
     return item(was_removed=True)

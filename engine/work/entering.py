@@ -23,12 +23,11 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
         WorkspaceError: Its workspace is not there, or nothing would hold the program in.
     """
     at = workplace(state, w.id, role="shell")
-    site = tools.sites.of(state.plan)
-    if not await site.is_there(at.address):
+    if not await tools.sites.is_there(state, at.address):
         raise WorkspaceError(
             f"{w.id} has no workspace now", hint="Its work, if there is any, is on its branch."
         )
     is_collected = w.phase not in _WORKS_ON
-    found = await site.enter(at, is_collected=is_collected)
+    found = await tools.sites.of(state, w.id).enter(at, is_collected=is_collected)
     note = "Its work was collected already: what you change here is not part of its change."
     return replace(found, note=note) if is_collected else found

@@ -28,9 +28,9 @@ from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
 
 _TRIES = 5
-"""How often a target may move under our hands before a human is told."""
+"""The number of times a target may move meanwhile before a human is told."""
 _LOOK_AGAIN_S = 2.0
-"""How soon it is seen that a user's edits are out of the way."""
+"""The pause between two looks for a user's edits that are in the way."""
 
 
 class LandingWork:

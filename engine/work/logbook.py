@@ -4,20 +4,25 @@ Made from the attempt's events as they come; it can always be made again from th
 """
 
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 from typing import NamedTuple
 
 from engine.agents import agent_events as a
 from engine.agents.contract import SETTINGS_HEADS
 from engine.limits import Usage
+from engine.messages.deeds import Deed, Piece, lately
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPiece
 
 TAIL_LINES = 12
 _SETTINGS = tuple(f"{head}: " for head in SETTINGS_HEADS)
 _FOCUS_S = 2.0
+_REMEMBERED, _MOST_RECENT = 4000, 60
+_AT_ONCE_S, _MEASURED_S = 1.0, 0.05
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code:? (\d{1,3})\b", re.IGNORECASE)
 _SHOWN = 60
 ANSWERS = {
     "401": "the login is refused",
@@ -29,8 +34,6 @@ ANSWERS = {
     "529": "the server has too much to do",
 }
 AT_ITS_CAP = "the recording met its cap: what follows was not kept"
-_Piece = tuple[float, LogKind, str, int]
-"""Lines as they came, as one text, and how many: taken apart only if they are read at all."""
 
 
 class Remark(NamedTuple):
@@ -84,7 +87,8 @@ class Logbook:
     _next: int = 0
     _earlier: deque[Remark] = field(default_factory=deque)
     _recalled: set[str] = field(default_factory=set)
-    _kept: deque[_Piece] = field(default_factory=deque)
+    _kept: deque[Piece] = field(default_factory=deque)
+    _recent: deque[Piece] = field(default_factory=partial(deque, maxlen=_MOST_RECENT))
     _tools: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     @property
@@ -147,6 +151,7 @@ class Logbook:
             head, *rest = text.split("\n", 1)
             began, _, said, count = self._kept[-1]
             self._kept[-1] = (began, kind, said + head, count)
+            self._remember((at, kind, head, 0), "")
             for more in rest:
                 self._add(more, kind, at)
         else:
@@ -166,9 +171,20 @@ class Logbook:
     def _append(self, text: str, kind: LogKind, at: float) -> None:
         count = text.count("\n") + 1
         self._kept.append((at, kind, text, count))
+        self._remember(self._kept[-1])
         self._next += count
         while self._next - self.first - self._kept[0][3] >= self.most:
             self.first += self._kept.popleft()[3]
+
+    def _remember(self, piece: Piece, joint: str = "\n") -> None:
+        """Keep the end of what was written last; output, and words that go on, are one piece."""
+        at, kind, text, count = piece
+        last = self._recent[-1] if self._recent else None
+        if last and last[1] is kind and (self._is_open or kind is LogKind.OUTPUT):
+            whole = f"{last[2]}{joint}{text[-_REMEMBERED:]}"[-_REMEMBERED:]
+            self._recent[-1] = (last[0], kind, whole, last[3] + count)
+        else:
+            self._recent.append((at, kind, text[-_REMEMBERED:], count))
 
     def _from(self, number: int) -> LogLines:
         """Return the kept lines from a number on."""
@@ -197,14 +213,17 @@ class Logbook:
 
     @note.register
     def _(self, event: a.ToolCalled, at: float) -> None:
-        told = f"{event.name}  {event.title}".rstrip()
+        told = f"{event.name}  {event.title}".rstrip() + _edit(event.edit)
         _, began = self._tools.get(event.id, ("", at))
         self._tools[event.id] = told, began
         self.write(LogKind.TOOL, told, at)
 
     @note.register
     def _(self, event: a.ToolEnded, at: float) -> None:
-        self._tools.pop(event.id, None)
+        told, began = self._tools.pop(event.id, ("", at))
+        if ending := _ending(event, at - began):
+            is_newest = bool(self._kept) and self._kept[-1][1:3] == (LogKind.TOOL, told)
+            self.write(LogKind.TOOL_END, ending if is_newest else f"{told}: {ending}", at)
         kind = LogKind.TOOL_END if event.state == "done" else LogKind.ERROR
         if event.output:
             self.write(kind, event.output, at)
@@ -314,10 +333,29 @@ class Logbook:
             is_end=self.is_ended,
         )
 
+    def lately(self) -> tuple[Deed, ...]:
+        """Return what its agent did last, for a tile."""
+        return lately(reversed(self._recent))
+
     def tail(self) -> tuple[str, ...]:
         """Return the last lines, for a tile."""
         newest = self._from(max(self.first, self._next - TAIL_LINES))
         return tuple(line.text for line in newest)
+
+
+def _ending(event: a.ToolEnded, took_s: float) -> str:
+    """Return how a tool ended; nothing where it did so well and at once."""
+    code = event.exit_code
+    if code is None and (said := _EXIT_CODE.match(event.output)):
+        code = int(said[1])
+    if code is None and event.state == "done" and took_s < _AT_ONCE_S:
+        return ""
+    ended = event.state if code is None else f"exit {code}"
+    return f"{ended}, {took_s:.1f} s" if took_s >= _MEASURED_S else ended
+
+
+def _edit(lines: tuple[int, int] | None) -> str:
+    return f"  +{lines[0]} -{lines[1]}" if lines else ""
 
 
 def raw_text(events: Iterable[a.AgentEvent]) -> str:

@@ -108,17 +108,18 @@ class GitWorkshop:
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """Have a worktree made and filled from its base; `resume` reuses the last one."""
         w = state.workers[effect.worker]
-        spaces = self._sites.of(state.plan).spaces(terms_of(state.plan))
-        address = address_of(state, w)
-        if effect.mode is RetryMode.RESUME and await self._sites.of(state.plan).is_there(address):
+        if effect.mode is RetryMode.RESUME and await self._sites.is_there(
+            state, address_of(state, w)
+        ):
             at = workplace(state, w.id, number=effect.attempt)
-            found = await spaces.resume(at)
+            found = await (await self._sites.place(state, at)).spaces(at.terms).resume(at)
             return Made(address=found.address, branch=short(found.branch), base=w.begun.base)
         start = await self._start(state, effect)
         if isinstance(start, BaseClash):
             return start
         at = new_workplace(state, w.id, effect.attempt)
         filling = Filling(commit=start.commit, givers=effect.bases)
+        spaces = (await self._sites.place(state, at)).spaces(at.terms)
         filled = await spaces.prepare(at, filling)
         return Made(
             address=filled.address,
@@ -199,7 +200,7 @@ class GitWorkshop:
 
     async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
         """Take a running worker's tree as it is now."""
-        spaces = self._sites.of(state.plan).spaces(terms_of(state.plan))
+        spaces = self._sites.of(state, worker).spaces(terms_of(state.plan))
         wanted = self._wanted(state, state.workers[worker])
         return await spaces.look(workplace(state, worker), wanted, objects)
 
@@ -216,7 +217,7 @@ class GitWorkshop:
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """Have everything that the attempt left brought onto its refs, and measure it."""
         w = state.workers[effect.worker]
-        spaces = self._sites.of(state.plan).spaces(terms_of(state.plan))
+        spaces = self._sites.of(state, w.id).spaces(terms_of(state.plan))
         brought = await spaces.collect(workplace(state, w.id), self._wanted(state, w))
         found = brought.change
         if isinstance(found, CollectRefused):
@@ -246,24 +247,27 @@ class GitWorkshop:
         """Remove a half-made worktree."""
         at = new_workplace(state, effect.worker, effect.attempt)
         is_unknown = state.workers[effect.worker].begun.branch is None
-        await self._sites.of(state.plan).spaces(at.terms).abandon(at, with_branch=is_unknown)
+        spaces = self._sites.at(state, at.address).spaces(at.terms)
+        await spaces.abandon(at, with_branch=is_unknown)
 
     async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
         w = state.workers[effect.worker]
         at = workplace(state, w.id)
-        if not await self._sites.of(state.plan).is_there(at.address):
+        if not await self._sites.is_there(state, address_of(state, w)):
             return
-        if await self._sites.of(state.plan).spaces(at.terms).release(at, self._wanted(state, w)):
+        if await self._sites.of(state, w.id).spaces(at.terms).release(at, self._wanted(state, w)):
             await self._comparisons.forget(self._pictures(state, effect.worker))
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Return why a worktree has to stay; nothing if it may go."""
         w = state.workers[effect.worker]
         at = workplace(state, w.id)
-        if not await self._sites.of(state.plan).is_there(at.address):
+        if not await self._sites.is_there(state, address_of(state, w)):
             return ()
-        return await self._sites.of(state.plan).spaces(at.terms).examine(at, self._wanted(state, w))
+        return (
+            await self._sites.of(state, w.id).spaces(at.terms).examine(at, self._wanted(state, w))
+        )
 
     async def drop_branch(
         self, state: RunState, w: Worker, *, going: Container[str] | None = None

@@ -62,7 +62,7 @@ def environment(server: ModelServer) -> dict[str, str]:
     openai = f"{server.url}/v1"
     provider: dict[str, Any] = {
         "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": openai, "apiKey": KEY},
+        "options": {"baseURL": openai, "apiKey": "{env:OPENAI_API_KEY}"},
         "models": {"fake-model": {"name": "Fake"}},
     }
     opencode = {"model": "fake/fake-model", "provider": {"fake": provider}}
@@ -112,7 +112,7 @@ def settings_for(agent: str, server: ModelServer) -> dict[str, str]:
 
 
 def codex_config(server: ModelServer) -> str:
-    """What `codex-acp` takes in place of arguments."""
+    """Return what `codex-acp` takes in place of arguments."""
     provider = {"name": "x", "base_url": f"{server.url}/v1", "wire_api": "responses"}
     known = {"x": {**provider, "env_key": "K"}}
     return json.dumps({"model": "gpt-5.5", "model_provider": "x", "model_providers": known})

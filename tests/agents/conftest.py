@@ -1,5 +1,6 @@
 """What the tests with real clients share: a scripted model, a folder, and where the clients are."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,8 +38,11 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture
 def folder(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A folder that is not below the temporary one: codex wants none of its own there."""
-    made = WORK_ROOT / request.node.name.replace("/", "_")
+    """A folder that is not below the temporary one: codex wants none of its own there.
+
+    Its name has no brackets: aider's library looks for packs by a pattern made of their path.
+    """
+    made = WORK_ROOT / re.sub(r"[^\w.-]", "_", request.node.name)
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True)
     yield made

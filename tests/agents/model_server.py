@@ -7,12 +7,25 @@ where several agents ask at once, the one that its own conversation has come to.
 
 import contextlib
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+_KINDS = {
+    401: "authentication_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+"""How vendors name what is wrong, by the status that they answer with."""
+_SHELL = re.compile(
+    r'"(?:bash|run_shell_command|run_commands|exec_command|shell(?:_command)?)"', re.IGNORECASE
+)
+"""The tools that run commands, as clients name them."""
 PATIENCE_S = 120
 """Some clients take half a minute to ask on a busy machine."""
 
@@ -54,7 +67,8 @@ class ModelServer:
         in_flight: How many requests are being answered now; `peak` is the most there ever were.
         gate: What turns that wait wait for.
         wanted_login: What must come as authorization, if anything must; all else is refused.
-        wants_tools: Answer by the script only who offers tools: others ask for titles and the like.
+        wants_tools: Answer by the script only who offers a shell: others ask for titles, memories
+            and the like.
         is_by_conversation: Take turns by what has come back from tools, not by arrival.
     """
 
@@ -78,6 +92,7 @@ class ModelServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self._asked = threading.Condition()
+        self._before = 0
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,))
         self._thread.start()
 
@@ -85,14 +100,21 @@ class ModelServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
+    def follow(self, turns: list[Turn]) -> None:
+        """Answer by another script from now on, request by request."""
+        with self._asked:
+            self.turns, self.is_by_conversation = turns, False
+            self._before = len(self.requests)
+
     def next_turn(self, body: dict[str, Any]) -> Turn:
         """The next turn of the script; its last one for ever after."""
-        if self.wants_tools and not body.get("tools"):
+        if self.wants_tools and not _SHELL.search(json.dumps(body.get("tools"))):
             return Turn(text="ok")
         with self._asked:
             self.requests.append(body)
             self._asked.notify_all()
-            number = _results_in(body) if self.is_by_conversation else len(self.requests) - 1
+            arrived = len(self.requests) - self._before - 1
+            number = _results_in(body) if self.is_by_conversation else arrived
             return self.turns[min(number, len(self.turns) - 1)]
 
     @contextlib.contextmanager
@@ -118,7 +140,20 @@ class ModelServer:
         with self._asked:
             assert self._asked.wait_for(lambda: len(self.requests) >= count, timeout=PATIENCE_S)
 
+    def wait_login(self) -> None:
+        """Wait until anything has been asked."""
+        with self._asked:
+            assert self._asked.wait_for(lambda: self.logins, timeout=PATIENCE_S)
+
+    def heard(self, login: str | None) -> None:
+        """Keep what came as authorization."""
+        with self._asked:
+            self.logins.append(login)
+            self._asked.notify_all()
+
     def close(self) -> None:
+        if self.is_over.is_set():
+            return
         self.is_over.set()
         self.gate.set()
         self._http.shutdown()
@@ -150,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"input_tokens": 10})
             return
         login = self.headers.get("authorization")
-        self.model.logins.append(login)
+        self.model.heard(login)
         if self.model.wanted_login not in {"", login}:
             self._answer(Turn(status=401), body)
             return
@@ -163,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.model.is_over.wait(turn.takes_s)
         if turn.status:
             message = turn.refusal or f"scripted failure {turn.status}"
-            error = {"type": "invalid_request_error", "message": message}
+            error = {"type": _KINDS.get(turn.status, "invalid_request_error"), "message": message}
             self._json({"type": "error", "error": error}, turn.status, turn.headers)
         elif self.path.split("?")[0].endswith(":generateContent"):
             self._json(gemini_events(turn)[0])
@@ -199,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _results_in(body: dict[str, Any]) -> int:
-    """How many results of tools a conversation holds, in any vendor's form."""
+    """Return how many results of tools a conversation holds, in any vendor's form."""
     text = json.dumps(body)
     forms = ('"type": "tool_result"', '"type": "function_call_output"', '"role": "tool"')
     return sum(map(text.count, (*forms, '"functionResponse": {')))

@@ -22,7 +22,10 @@ PROGRAMS = {
 """Programs that are not called like the agent."""
 IMPATIENT = {"MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": "2"}
 """mini asks ten times with growing pauses, also where it was refused for good."""
-PLAIN = ("opencode", "copilot", "qwen", "cline", "claude-acp")
+PLAIN = (
+    *("opencode", "copilot", "qwen", "cline"),
+    *("claude-acp", "opencode-acp", "copilot-acp", "qwen-acp"),
+)
 """Agents that are told everything by their environment or their HOME."""
 
 
@@ -34,6 +37,7 @@ def agents_for(server: ModelServer) -> dict[str, Any]:
         "claude": {"adapter": "claude"},
         "codex": {"adapter": "codex", "model": "gpt-5.5", "options": {"args": codex}},
         "gemini": {"adapter": "gemini", "model": "gemini-2.5-flash"},
+        "gemini-acp": {"adapter": "gemini-acp", "model": "gemini-2.5-flash"},
         "pi": {"adapter": "pi", "model": "fake-model", "options": {"args": "--provider fake"}},
         **{name: {"adapter": name} for name in PLAIN},
         "codex-acp": {"adapter": "codex-acp", "env": {"CODEX_CONFIG": codex_config(server)}},
@@ -56,6 +60,8 @@ class RealRun:
             "CLAUDE_CODE_MAX_RETRIES": "3",
             "K": KEY,
         }
+        if "claude" not in agent:  # another one would be said to log in by it
+            del self.env["ANTHROPIC_API_KEY"]
         self.state = folder / "state"
         self.shell = Shell(self.folder, self.state, self.env, patience_s=240)
         self.shell.git("init", "-q", "-b", "main")
@@ -105,17 +111,18 @@ class RealRun:
         return found
 
     def committed(self, worker: int = 1) -> str:
-        """What the worker's branch has beside the base."""
+        """Return what the worker's branch has beside the base."""
         branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
         return self.shell.git("show", f"{branch.split()[-1]}:hello.txt")
 
     def files_of_change(self, worker: int = 1) -> list[str]:
-        """What differs between the base and the worker's branch."""
+        """Return what differs between the base and the worker's branch."""
         branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
         return self.shell.git("diff", "--name-only", "main", branch.split()[-1]).split()
 
     def wait_status(self, is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Read the first worker until it is as wanted."""
+        worker: dict[str, Any] = {}
         for _ in range(600):
             if is_it(worker := self.status()):
                 return worker
@@ -153,3 +160,12 @@ def written(path: str, text: str) -> str:
 
 def until_running(process: subprocess.Popen[str]) -> None:
     wait_event(process, "WorkerMoved", after="RUNNING")
+
+
+def wait_shown(real: RealRun, words: str) -> None:
+    """Wait until the newest lines of the worker hold these words."""
+    for _ in range(300):
+        if words in "\n".join(real.status()["last_lines"]):
+            return
+        threading.Event().wait(0.1)
+    raise AssertionError(f"{words!r} not shown: {real.status()['last_lines']}")

@@ -1,6 +1,5 @@
 """What a run says of a model that refuses: the key by its name, the model, the time to wait."""
 
-import threading
 import time
 from pathlib import Path
 
@@ -8,31 +7,12 @@ import pytest
 
 from tests.agents.clients import WORK, Serve
 from tests.agents.model_server import Turn
-from tests.agents.real_runs import RealRun
+from tests.agents.real_runs import RealRun, wait_shown
 from tests.support.shells import rest_of, wait_event
 
 pytestmark = pytest.mark.real_agents
 
 AGENTS = ("claude", "codex")
-KEYS = {"claude": "ANTHROPIC_API_KEY", "codex": "K"}
-LONGEST_S = 20.0
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_a_refused_key_is_named_before_a_client_gives_up(
-    agent: str, folder: Path, serve: Serve
-) -> None:
-    real = RealRun(folder, agent, serve([Turn(status=401)]))
-    real.env.pop("CLAUDE_CODE_MAX_RETRIES")  # by itself it asks ten times, for three minutes
-    real.plan()
-    began = time.monotonic()
-    done = real.shell.plait(*real.words)
-    assert time.monotonic() - began < LONGEST_S
-    assert done.code == 3
-    (waits,) = done.events[-1]["report"]["waits_for"]
-    assert "401" in waits
-    assert waits.endswith(f"it logs in by {KEYS[agent]}")
-    assert "answered 401 (the login is refused)" in real.shell.plait("logs", "work/worker_1").out
 
 
 @pytest.mark.parametrize(("agent", "model"), [("claude", "claude-opus-9"), ("codex", "gpt-5.5")])
@@ -115,15 +95,6 @@ def test_codex_that_waits_for_the_network_says_so(folder: Path, serve: Serve) ->
         wait_shown(real, "its model could not be asked (Connection failed")
         assert real.shell.plait("cancel", "work/worker_1").code == 0
         rest_of(process)
-
-
-def wait_shown(real: RealRun, words: str) -> None:
-    """Wait until the newest lines of the worker hold these words."""
-    for _ in range(300):
-        if words in "\n".join(real.status()["last_lines"]):
-            return
-        threading.Event().wait(0.1)
-    raise AssertionError(f"{words!r} not shown: {real.status()['last_lines']}")
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -1,6 +1,7 @@
 """The user's own settings of a client reach the worker in the sandbox, and no key goes along."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,12 @@ def uses_tool(agent: str) -> Turn:
     return Turn(uses=(name, {}))
 
 
+def most_offered(server: ModelServer) -> int:
+    """How often a request offers the tool of the MCP server, at most."""
+    offered = (json.dumps(body["tools"]) for body in server.requests)
+    return max(len(re.findall(r'"name": "[^"]*tell_weather"', tools)) for tools in offered)
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_the_user_has_reaches_the_first_request(
     agent: str, folder: Path, serve: Serve
@@ -245,6 +252,8 @@ def test_what_the_user_of_another_client_has_reaches_it(
     log = user.real.shell.plait("logs", "work/worker_1").out
     if agent not in NO_MCP:
         assert "tell_weather" in first
+        # Of the client's own file, and not once more over ACP; some name it in a message first.
+        assert most_offered(server) <= 1
         assert "MCP server weather" in log
         assert "UNNAMED of MCP server weather: not named in `sandbox.env`" in log
     if agent in LEFT_OUT:

@@ -17,9 +17,9 @@ from pathlib import Path
 from time import perf_counter
 
 from engine.agents.contract import LaunchRequest
-from engine.agents.placing import place
 from engine.agents.registry import adapter_named
 from engine.plan.model import AgentChoice
+from engine.site.shelter import place
 from tests.agents.clients import KEY, PATH, WORK_ROOT
 from tests.agents.model_server import ModelServer, Turn
 from tests.agents.real_runs import RealRun, agents_for
@@ -35,7 +35,7 @@ WORK = [
 
 
 def in_shell(folder: Path, agent: str, server: ModelServer, places: int) -> float:
-    """How long the same four take that plait would start, started by a shell."""
+    """Return how long the same four take that plait would start, started by a shell."""
     shutil.rmtree(folder, ignore_errors=True)
     lines = [line_for(folder / str(number), agent, server) for number in range(CROWD)]
     script = "\n".join(f"{line} &\nwait" if places == 1 else f"{line} &" for line in lines)
@@ -79,7 +79,7 @@ def line_for(folder: Path, agent: str, server: ModelServer) -> str:
 
 
 def in_plait(folder: Path, agent: str, server: ModelServer, places: int) -> float:
-    """How long a run of four workers takes, of which so many work at once: to the kept work.
+    """Return how long a run of four workers takes, of which so many work at once: to the kept work.
 
     From its first event to its last: what an interpreter takes to start is not looked at here.
     """

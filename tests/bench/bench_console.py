@@ -1,4 +1,4 @@
-"""What the console costs: tiles that move, tiles that rest, a long log, its first screen.
+"""Measure what the console costs: tiles that move, tiles that rest, a long log, its first screen.
 
 Run by `make bench`: each figure is printed beside its bar, and a missed one makes the run fail.
 What a long diff and a long review cost is in `bench_review`, keys under load in
@@ -144,7 +144,7 @@ def _cpu_until_painted(script: str, word: bytes, *words: str) -> tuple[float, fl
 
 
 def test_the_first_screen_is_there_soon_after_that_of_a_trivial_program(repository: Shell):
-    """What the command does until its first screen, and until its first worker is on it."""
+    """Return what the command does until its first screen, and until its first worker is on it."""
     assert repository.plait("run", "-a", "scripted", "Say hello", "--detach").code == 0
     folder = str(repository.folder)
     ways = {

@@ -1,4 +1,4 @@
-"""What the engine around the keepers costs, beside xargs and GNU parallel in one run.
+"""Measure what the engine around the keepers costs, beside xargs and GNU parallel in one run.
 
 Read ratios and bounds, not milliseconds: the machine is whatever it is. A row says `ok` when it is
 within its bound. Files lie in memory unless BENCH_DIR says otherwise. Runs are of shell steps in

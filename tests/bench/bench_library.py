@@ -22,7 +22,7 @@ JOBS = [LONG_S if n % 3 == 0 else SHORT_S for n in range(24)]
 
 
 def list_schedule(jobs: list[float], places: int) -> float:
-    """When the last job ends if each begins, in order, at the first place that is free."""
+    """Return when the last job ends if each begins, in order, at the first place that is free."""
     free = [0.0] * places
     for job in jobs:
         heapq.heapreplace(free, free[0] + job)

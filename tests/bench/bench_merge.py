@@ -1,4 +1,4 @@
-"""How long the merge room takes, beside git on the same texts in the same run.
+"""Measure how long the merge room takes, beside git on the same texts in the same run.
 
 `python -m tests.bench.bench_merge` prints figures and says which are over their budget.
 """
@@ -100,7 +100,7 @@ def report(name: str, seconds: float, budget: float) -> bool:
 
 
 def offered(most: int = 400) -> None:
-    """How often the rules come to the text that has both of two independent edits."""
+    """Return how often the rules come to the text that has both of two independent edits."""
     made = list(cases((ast, inspect, textwrap, zipfile), most=most))
     offers = [propose(case.hunk) for case in made]
     pairs = list(zip(made, offers, strict=True))

@@ -1,4 +1,4 @@
-"""What a pattern costs above a bare anyio task group, in one interleaved run."""
+"""Measure what a pattern costs above a bare anyio task group, in one interleaved run."""
 
 import time
 from collections.abc import Awaitable, Callable

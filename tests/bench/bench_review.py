@@ -141,7 +141,7 @@ async def first_paint(app: PlaitApp, screen: DiffScreen, worker: str) -> float:
 
 
 async def pressed(app: PlaitApp, screen: DiffScreen, idea: str) -> float:
-    """How long a key takes until what it did is drawn."""
+    """Return how long a key takes until what it did is drawn."""
     began = time.thread_time()
     screen.action_idea(idea)
     app.redraw()
@@ -192,7 +192,7 @@ async def review_bars(bars: Bars) -> None:
 
 
 async def timed(act: Callable[[], object]) -> float:
-    """How long the stand-in engine takes by itself: in one process with the console here."""
+    """Return how long the stand-in engine takes by itself: in one process with the console here."""
     began = time.thread_time()
     await act()  # type: ignore[misc]
     return time.thread_time() - began

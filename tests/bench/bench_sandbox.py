@@ -1,4 +1,4 @@
-"""What a sandbox and cgroups add to one start: `python -m tests.bench.bench_sandbox`.
+"""Measure what a sandbox and cgroups add to one start: `python -m tests.bench.bench_sandbox`.
 
 Every row is measured in turn with the others, so that whatever else runs here weighs on all alike.
 Asked: p50 at most 40 ms over a bare spawn, cgroups made and removed included.

@@ -70,7 +70,7 @@ class Start:
         await self._run(await self._prepare(), ("true",))
 
     async def bare(self) -> None:
-        """What a script would do: a worktree, and the program in it."""
+        """Return what a script would do: a worktree, and the program in it."""
         self._number += 1
         path = self.lab.root / f"plain-{self._number}"
         add = ("worktree", "add", "-q", "-b", f"plain-{self._number}", str(path))

@@ -136,7 +136,7 @@ class Step:
 def _answer(
     hunk: ConflictHunk, changes: Sequence[LineChange], result: Sequence[bytes]
 ) -> bytes | None:
-    """What stands in a hunk's place; None where what is around it has changed as well."""
+    """Return what stands in a hunk's place; None where what is around it has changed as well."""
     start, end = hunk.target_line, hunk.target_line + len(hunk.target)
     for change in changes:
         is_above = change.before < start and change.before_end > start - 2
@@ -165,7 +165,7 @@ def answers(older: Line, newer: Line) -> Iterator[Step]:
 
 
 def report(title: str, found: Sequence[Replayed]) -> None:
-    """How often the answer is one key away, a text on offer, or what is under the cursor."""
+    """Return how often the answer is one key away, a text on offer, or what is under the cursor."""
     if not found:
         print(f"{title:<34} no conflicts")
         return

@@ -9,6 +9,7 @@ import pytest
 from tests.support.console_story import StoryConsole, console_story
 from tests.support.shells import Shell, end_engine
 
+pytestmark = pytest.mark.long
 PLAN = """
 runtime: {max_concurrent_workers: 8, permissions: ask}
 agents:
@@ -128,7 +129,7 @@ def test_a_run_is_started_reviewed_and_landed_within_the_console(day: Shell) -> 
         console.shows("say it loud", "1 worker of asker").press(b"\t\t")
         console.shows("← asker →").press(_RIGHT * 4)
         console.shows("← shouter →", "1 worker of shouter").press(b"\r")
-        console.shows("task/worker_1", "REVIEW").do("fleet.diff").shows("TWO by 1")
+        console.shows("say-it-loud/worker_1", "REVIEW").do("fleet.diff").shows("TWO by 1")
         console.do("diff.yes").shows("approved; landing").do("diff.land")
         console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
         assert console.end() == 0

@@ -5,8 +5,11 @@ import shlex
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.support.shells import Shell, rest_of, wait_event
 
+pytestmark = pytest.mark.long
 PLAN = """
 runtime: {sandbox: {env: [PASSED]}}
 agents:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.needs import WITH_OWN_MOUNTS, need
 
+pytestmark = pytest.mark.long
 # The sibling says its lines while there is no room for them, and the filler makes room at last.
 MANIFEST = """
 runtime: {limits: {disk_mb: 1000}, auto_merge: true}
@@ -47,7 +48,7 @@ git ls-tree --name-only HEAD > "$2/landed"
 
 @pytest.fixture
 def told(tmp_path: Path) -> Path:
-    """Where the story, once told, left what it saw."""
+    """Return where the story, once told, left what it saw."""
     need("small disk")
     disk, told = tmp_path / "disk", tmp_path / "told"
     disk.mkdir()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.needs import WITH_OWN_MOUNTS, need
 
+pytestmark = pytest.mark.long
 COLLECTED = """
 pipelines:
   - name: p
@@ -87,7 +88,7 @@ grep -lsz "^PLAIT_RUN=" /proc/[0-9]*/environ | xargs -r grep -lsz "$out" | wc -l
 
 
 def tell(tmp_path: Path, where: str, manifest: str, *scenes: str) -> Path:
-    """What the script left behind."""
+    """Return what the script left behind."""
     need("small disk")
     disk, out = tmp_path / "disk", tmp_path / "out"
     disk.mkdir()

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.shells import Shell, rest_of, wait_event
 
+pytestmark = pytest.mark.long
 PLAN = """
 runtime: {isolation_strategy: directory, sandbox: {paths: ["%s:rw"]}}
 agents:
@@ -50,7 +51,7 @@ def living(shell: Shell) -> list[psutil.Process]:
 
 
 def begun(gate: Path, run: str) -> int:
-    """How often an agent of a run began."""
+    """Return how often an agent of a run began."""
     return sum(run in line for line in (gate / "begun").read_text().splitlines())
 
 

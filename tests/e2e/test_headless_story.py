@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.shells import Shell, rest_of, wait_event
 
+pytestmark = pytest.mark.long
 PLAN = """
 runtime: {isolation_strategy: directory, max_concurrent_workers: 4}
 agents:
@@ -113,6 +114,21 @@ def test_a_manifest_that_is_piped_runs_as_one(shell: Shell):
     mixed = shell.plait("run", "-", "-n", "2", "--headless", stdin=PLAN)
     assert mixed.code == 2
     assert "would not be heard" in mixed.err
+
+
+def test_models_on_the_command_line_make_a_candidate_each(shell: Shell):
+    done = shell.plait(
+        "run", "-p", "Fix it", "-a", "scripted", "--models", "one,two", "--headless", "--json"
+    )
+    workers = done.events[-1]["report"]["steps"]["fix-it"]["worker_results"]
+    assert [worker["model"] for worker in workers] == ["one", "two"], done.err
+    twice = shell.plait(
+        "run", "-p", "Fix it", "-a", "scripted", "--models", "one,one", "--headless"
+    )
+    assert twice.code == 2
+    assert "'one' is named twice" in twice.err
+    mixed = shell.plait("run", "-", "--models", "one", "--headless", stdin=PLAN)
+    assert "--models would not be heard" in mixed.err
 
 
 def test_a_plan_shows_the_prompts_that_workers_will_have(shell: Shell):

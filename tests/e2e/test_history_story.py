@@ -1,4 +1,4 @@
-"""What many runs came to: one's own history, and one that a team shares."""
+"""Test what many runs came to: one's own history, and one that a team shares."""
 
 import shutil
 import subprocess
@@ -10,6 +10,7 @@ from tests.support.needs import need
 from tests.support.postgres import Postgres, program, started
 from tests.support.shells import Done, Shell
 
+pytestmark = pytest.mark.long
 PLAN = """
 runtime: {{database: {{strategy: {strategy}}}}}
 agents:

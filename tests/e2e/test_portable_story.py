@@ -5,8 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.shells import Shell
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 ASKS = """
 from engine.keeper import proc

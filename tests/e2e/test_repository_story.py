@@ -153,7 +153,7 @@ def landed_one_after_another(repository: Shell) -> list[str]:
     """Two changes landed, each of a run of its own; the commits of main, oldest first."""
     for agent in ("shouter", "appender"):
         repository.plait("run", "do it", "-a", agent, "--headless")
-        done = repository.plait("land", "task/worker_1")
+        done = repository.plait("land", "do-it/worker_1")
         assert done.code == 0, done.err
     return repository.git("log", "--first-parent", "--reverse", "--format=%H", "main").split()
 
@@ -163,13 +163,13 @@ def test_undo_says_exactly_what_became_of_the_target(repository: Shell):
     first, second = commits[-2:]
     newest = repository.plait("undo")
     assert newest.code == 0, newest.err
-    assert f"main stands at {first[:10]} again; task/worker_1 waits" in newest.err
-    again = repository.plait("undo", "task/worker_1")
-    assert (again.code, again.err) == (0, "the landing of task/worker_1 is undone already\n")
+    assert f"main stands at {first[:10]} again; do-it/worker_1 waits" in newest.err
+    again = repository.plait("undo", "do-it/worker_1")
+    assert (again.code, again.err) == (0, "the landing of do-it/worker_1 is undone already\n")
     assert repository.git("rev-parse", "main").strip() == first
     named = repository.plait("undo", first[:8])
     assert named.code == 0, named.err
-    assert f"main stands at {commits[-3][:10]} again; task/worker_1 waits" in named.err
+    assert f"main stands at {commits[-3][:10]} again; do-it/worker_1 waits" in named.err
     gone = repository.plait("undo", second[:8])
     assert (gone.code, "nothing has landed with the commit" in gone.err) == (1, True)
     assert repository.plait("undo").err == "nothing has landed in any run that could be undone\n"
@@ -191,7 +191,7 @@ def test_undo_that_is_refused_says_so_and_nothing_else(repository: Shell):
     (repository.folder / changed[0]).write_text("mine\n")
     done = repository.plait("undo")
     assert done.code == 1
-    assert "task/worker_1 stays landed: " in done.err
+    assert "do-it/worker_1 stays landed: " in done.err
     assert "moved back" not in done.err
     assert repository.git("rev-parse", "main").strip() == second
 
@@ -209,13 +209,13 @@ def test_a_pull_request_sends_exactly_what_was_reviewed(repository: Shell):
     def sent() -> str:
         return repository.git("ls-remote", "origin", f"refs/heads/{branch}").split()[0]
 
-    done = repository.plait("pr", "task/worker_1")
+    done = repository.plait("pr", "do-it/worker_1")
     assert done.code == 0, done.err
     assert (sent(), later.strip() != reviewed) == (reviewed, True)
 
-    assert repository.plait("drop", "task/worker_1", "by1.txt").code == 0
+    assert repository.plait("drop", "do-it/worker_1", "by1.txt").code == 0
     repository.git("push", "-q", "origin", f":refs/heads/{branch}")
-    assert repository.plait("pr", "task/worker_1").code == 0
+    assert repository.plait("pr", "do-it/worker_1").code == 0
     there_now = repository.git("ls-tree", "--name-only", sent()).split()
     assert "by1.txt" not in there_now
     left = repository.plait("status", "--json").json()["steps"][0]["workers"][0]["change"]

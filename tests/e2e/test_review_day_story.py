@@ -10,6 +10,7 @@ import yaml
 from tests.support.console_story import StoryConsole, console_story
 from tests.support.shells import Shell
 
+pytestmark = pytest.mark.long
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 IMPORTS = "import io\n\nfrom core import {}\n\n__all__ = []\n\n\n\n\nlast = 0\n"
 CHECK = "! (grep -q one-last b.py && grep -q two-last b.py)"

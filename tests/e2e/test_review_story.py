@@ -22,7 +22,7 @@ from tui.app import Options, PlaitApp
 from tui.screens.compare.screen import CompareScreen
 from tui.screens.review.screen import ReviewScreen
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 WHO, LAST = "s2/worker_1", "s3/worker_1"
 EITHER = "grep -q -e ^mine -e ^theirs code"
 MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")

@@ -49,6 +49,18 @@ def test_workers_of_a_manifest_that_says_so_live_on_a_mirror(planned: Shell):
     assert (planned.folder / "a.txt").read_text() == "one\ntwo\nthree\nx\n"
 
 
+def test_each_step_may_name_its_site(planned: Shell):
+    file = planned.folder / "plait.yaml"
+    text = PLAN.replace("default: child", "default: local")
+    file.write_text(text.replace("{name: make,", "{name: make, site: child,"))
+    planned.git("commit", "-aqm", "sites of steps")
+    done = planned.plait("run", "plait.yaml", "--headless", "--json")
+    assert done.events[-1]["report"]["steps"]["use"]["worker_results"][0]["phase"] == "FINISHED"
+    steps = planned.plait("status", "--json").json()["steps"]
+    lives = {step["name"]: [w["site"] for w in step["workers"]] for step in steps}
+    assert lives == {"make": ["child"], "use": [""]}
+
+
 def test_what_cannot_be_carried_is_refused_before_and_when_it_starts(planned: Shell):
     (planned.folder / ".gitmodules").write_text("")
     planned.git("add", ".gitmodules")

@@ -1,4 +1,4 @@
-"""What a worker costs in a repository of some size."""
+"""Test what a worker costs in a repository of some size."""
 
 from tests.support.shells import Shell
 
@@ -26,6 +26,6 @@ def test_a_collection_reads_and_stores_only_what_was_changed(repository: Shell):
 
 
 def objects(repository: Shell) -> int:
-    """How many objects the repository holds, packed or not."""
+    """Return how many objects the repository holds, packed or not."""
     told = dict(line.split(": ") for line in repository.git("count-objects", "-v").splitlines())
     return int(told["count"]) + int(told["in-pack"])

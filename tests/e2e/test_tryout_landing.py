@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.shells import Shell
 
+pytestmark = pytest.mark.long
 PLAN = """
 agents:
   c: {adapter: command, argv: [sh, -c, 'echo four >> a.txt; echo "$0" > told', "{prompt}"]}

@@ -1,4 +1,4 @@
-"""What a killed engine leaves outside of the repository goes when the next one opens."""
+"""Test what a killed engine leaves outside of the repository goes when the next one opens."""
 
 import os
 import socket

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.shells import Shell, rest_of, wait_event
 
+pytestmark = pytest.mark.long
 PLAN = """
 runtime: {isolation_strategy: directory}
 agents:
@@ -101,7 +102,9 @@ def test_a_prompt_may_name_an_agent_of_the_manifest_beside_it(shell: Shell, gate
     (gate / "go").touch()
     done = shell.plait("run", "-", "-a", "slow", "--headless", "--json", stdin="do it")
     assert done.code in {0, 3}, done.err
-    assert done.events[-1]["report"]["steps"]["task"]["success_count"] == 1
+    assert done.events[-1]["report"]["steps"]["do-it"]["success_count"] == 1
+    assert "(do it): " in shell.plait("status", "Do it").out
+    assert shell.plait("status", "do something else").code == 2
     wrong = shell.plait("run", "-a", "nobody", "--headless", "do it")
     assert wrong.code == 2
     assert "slow" in wrong.err

@@ -10,6 +10,7 @@ import yaml
 from tests.support.console_story import StoryConsole, console_story
 from tests.support.shells import Shell
 
+pytestmark = pytest.mark.long
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 WHO = "s1/worker_1"
 CHANGED = LINES.replace("line 5\n", "five\n").replace("line 25\n", "twenty-five\n")

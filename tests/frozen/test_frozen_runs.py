@@ -14,7 +14,7 @@ KEPT = sorted(FOLDER.glob("*.jsonl"))
 
 
 def differences(frozen: Flat, now: Flat) -> list[str]:
-    """Where the values of before are not there any more, or are others."""
+    """Return where the values of before are not there any more, or are others."""
     return [
         f"{path}: {value!r} is {now.get(path, 'gone')!r} now"
         for path, value in frozen.items()

@@ -8,6 +8,7 @@ from tests.support.attack_matrix import BEGIN, END, PAGE, measure_all
 from tests.support.attacks import ATTACKS, ROOT_ONLY
 from tests.support.matrix import NOT_HERE, ROWS, RUNGS, Measured, Row, table
 
+pytestmark = pytest.mark.long
 USERS = ("root", "ordinary") if os.getuid() == 0 else ("ordinary",)
 
 

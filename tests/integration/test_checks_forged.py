@@ -1,4 +1,4 @@
-"""What an agent leaves outside of its tree changes no verdict on the tree that is to land.
+"""Test what an agent leaves outside of its tree changes no verdict on the tree that is to land.
 
 Each way is tried by an agent of its own. Its control is the step's own check: it runs in the
 worker's surroundings, where the forging works. The same check is then run on the exact tree.
@@ -23,7 +23,7 @@ from tests.support.engine_runs import Place, wait_worker
 from tests.support.needs import need
 from tests.support.repositories import RepositoryBuilder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 PYTHON = shlex.quote(str(Path(sys._base_executable).resolve()))  # type: ignore[attr-defined]
 SITE = f"d=$({PYTHON} -c 'import site; print(site.getusersitepackages())'); mkdir -p $d;"

@@ -14,14 +14,14 @@ from textual.widgets import Input
 from engine.api import Engine, plan_for_prompts
 from engine.messages.questions import ListRuns
 from engine.phases import Phase
-from tests.support.consoles import Console, opened
+from tests.support.consoles import Console, Reachable, opened
 from tests.support.engine_runs import Place
 from tests.support.repositories import RepositoryBuilder
 from tui.app import Options
 from tui.kit.composer import Composer
 from tui.kit.starting import Starter
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 MANIFEST = """
 runtime: {max_concurrent_workers: 4}
 agents:
@@ -35,18 +35,6 @@ pipelines:
   - {name: day, steps: [{name: dig, agent: other, prompt: dig, concurrency: 2}]}
   - {name: night, steps: [{name: nap, agent: other, prompt: sleep}]}
 """
-
-
-class Reachable:
-    """An engine's own port, as the console's driver knows it."""
-
-    is_gone = False
-
-    def __init__(self, engine: Engine) -> None:
-        self._port = engine.port
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._port, name)
 
 
 @pytest.fixture
@@ -121,7 +109,7 @@ async def test_a_prompt_is_started_from_the_empty_screen_and_its_run_is_seen(pla
         await fill(console, "candidates", "2")
         await console.shows("will run", "2 workers of quick", "you choose one", "each")
         await starts(console)
-        await console.shows("task/worker_1", "task/worker_2", "REVIEW")
+        await console.shows("say-hi/worker_1", "say-hi/worker_2", "REVIEW")
         run = (await engine.port.ask(ListRuns()))[0].id
         view = await engine.view(run)
         assert [worker.agent for worker in view.workers] == ["quick", "quick"]
@@ -152,7 +140,7 @@ async def test_values_are_those_of_the_command_line(place: Place):
         await console.press("right", "right")
         await console.shows("permissions ask", "time 7:00", "check: test -e a.txt")
         await starts(console)
-        await console.shows("task/worker_1")
+        await console.shows("look/worker_1")
         view = await engine.view((await engine.port.ask(ListRuns()))[0].id)
         worker = view.workers[0]
         assert (worker.agent, worker.limits.time_seconds) == ("other", 420)
@@ -232,7 +220,7 @@ async def test_edits_that_no_worker_sees_are_told_before_the_start(place: Place)
         await console.press(*"go")
         await console.shows("⚠", "a.txt")
         await starts(console)
-        await console.shows("task/worker_1")
+        await console.shows("go/worker_1")
         assert len(await engine.port.ask(ListRuns())) == 1
 
 
@@ -277,7 +265,7 @@ async def test_a_run_that_the_command_line_started_can_be_started_again(place: P
         make = partial(plan_for_prompts, ["by hand"], ["other:2"], folder=place.project)
         plan = await to_thread.run_sync(make)
         await engine.start(plan)
-        await console.shows("task/worker_2")
+        await console.shows("by-hand/worker_2")
         await console.do("start")
         await console.press("up")
         wanted = composer(console).wanted()

@@ -1,4 +1,4 @@
-"""What a run can be started with in a folder is found out without starting anything."""
+"""Test what a run can be started with in a folder is found out without starting anything."""
 
 from pathlib import Path
 

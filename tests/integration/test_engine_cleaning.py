@@ -15,7 +15,7 @@ from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
 from tests.support.repositories import snapshot_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 
 @pytest.fixture

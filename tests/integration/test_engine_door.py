@@ -377,7 +377,7 @@ class Attacked:
         self.program.write_text(Path(door_attack.__file__).read_text())
 
     async def try_to_land(self, engine: Engine, *, is_told_key: bool) -> tuple[str, Phase]:
-        """What the agent was told, and what became of its sibling's change."""
+        """Return what the agent was told, and what became of its sibling's change."""
         victim = await reviewed(engine, self.place.workers({"new": "unreviewed\n"}))
         address = await address_of(engine)
         key = await to_thread.run_sync(capability.read_key, address.key)

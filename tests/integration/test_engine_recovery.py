@@ -23,7 +23,7 @@ from anyio import to_thread
 from engine.keeper import proc
 from tests.support.engine_runs import ChildPlace, Place, scripted
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 THOROUGH = bool(os.environ.get("PLAIT_THOROUGH"))
 ROUNDS = 40 if THOROUGH else 2
@@ -127,7 +127,7 @@ def kill_all(place: Place) -> None:
 
 
 def report_of(engine: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """What it reports at its end."""
+    """Return what it reports at its end."""
     assert engine.stdout is not None
     text = engine.stdout.read()
     assert engine.wait(60) == 0
@@ -163,7 +163,7 @@ def judge(place: Place, report: dict[str, Any], *, is_detached: bool) -> None:
 
 
 def said(place: Place, run: str, worker: str, attempt: int) -> int:
-    """How many different lines the recording of an attempt holds, each of them once."""
+    """Return how many different lines the recording of an attempt holds, each of them once."""
     folder = f"plait/runs/{run}/{worker}/attempt_{attempt}/recording"
     state = Path(place.environment["PLAIT_STATE_HOME"])
     git = place.project / ".git"

@@ -19,7 +19,7 @@ from engine.phases import Phase
 from engine.run.journal import Journal
 from tests.support.shells import Shell
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 PLAN = """
 runtime: {isolation_strategy: directory}
 agents:

@@ -1,4 +1,4 @@
-"""What was broken off by no fault of its agent's goes on where it stood."""
+"""Test what was broken off by no fault of its agent's goes on where it stood."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What setup made of the user's files is given to the next tree like it, and to no other."""
+"""Test what setup made of the user's files is given to the next tree like it, and to no other."""
 
 import os
 import socket

@@ -129,13 +129,13 @@ def names(paths: tuple[str, ...]) -> set[str]:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Ground:
-    """Where nothing keeps an agent from anything."""
+    """Return where nothing keeps an agent from anything."""
     return Ground(tmp_path, "none")
 
 
 @pytest.fixture
 def fenced(tmp_path: Path) -> Ground:
-    """Where a sandbox does."""
+    """Return where a sandbox does."""
     need("bubblewrap")
     return Ground(tmp_path, "bwrap")
 
@@ -235,7 +235,7 @@ async def test_a_hole_into_the_repository_makes_what_changes_there_a_violation(f
 
 
 def half_made(ground: Ground, *, is_whole: bool = False) -> Path:
-    """What git has written of a worktree when another worker begins."""
+    """Return what git has written of a worktree when another worker begins."""
     ground.repository.git("config", "extensions.worktreeConfig", "true")
     (ground.common / "config.worktree").write_text("[core]\n\tbare = false\n[user]\n\tname = u\n")
     entry = ground.common / "worktrees" / "another"

@@ -15,7 +15,7 @@ from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import snapshot_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 IS_LONG = bool(os.environ.get("PLAIT_THOROUGH"))
 

@@ -29,7 +29,7 @@ from engine.store.layout import Layout
 from tests.support.git_lab import Lab
 from tests.support.hostile import digest, leave, outside_of, racing, unsaid
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 BATCH = 20 if os.environ.get("PLAIT_THOROUGH") else 2
 BATCHES = 100 if os.environ.get("PLAIT_THOROUGH") else 3

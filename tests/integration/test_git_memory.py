@@ -1,4 +1,4 @@
-"""What git said once is not asked again; but whatever the user does in between is seen."""
+"""Test what git said once is not asked again; but whatever the user does in between is seen."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def branches(lab: Lab) -> set[str | None]:
-    """What is checked out anywhere."""
+    """Return what is checked out anywhere."""
     return {place.branch for place in await checkouts(lab.repo)}
 
 

@@ -1,4 +1,4 @@
-"""What an agent leaves for the user's git to run: it lies there, renamed, and is not run."""
+"""Test what an agent leaves for the user's git to run: it lies there, renamed, and is not run."""
 
 import os
 from pathlib import Path

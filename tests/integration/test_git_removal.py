@@ -1,4 +1,4 @@
-"""What is taken away is provably kept elsewhere, goes to the trash whole, and comes back."""
+"""Test what is taken away is provably kept elsewhere, goes to the trash whole, and comes back."""
 
 import tempfile
 from pathlib import Path

@@ -21,7 +21,7 @@ from tests.support.engine_runs import Place, manifest, wait_view
 from tests.support.postgres import Postgres, started
 from tests.support.shared_history import Line, asked, fill, journal_of, on_small_disk
 
-pytestmark = [pytest.mark.anyio, pytest.mark.needs("postgresql")]
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("postgresql"), pytest.mark.long]
 
 SHARED = {"strategy": "shared"}
 A = {"name": "a", "run": "true", "concurrency": 3}

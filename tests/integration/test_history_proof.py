@@ -40,7 +40,7 @@ from tests.support.shared_history import (
     rows_of,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.needs("postgresql")]
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("postgresql"), pytest.mark.long]
 
 IS_THOROUGH = bool(os.environ.get("PLAIT_THOROUGH"))
 ENGINES, WORKERS, MOMENTS = (10, 20, 200) if IS_THOROUGH else (3, 4, 9)

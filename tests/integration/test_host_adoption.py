@@ -1,4 +1,4 @@
-"""What is left when something is killed with -9: engines, zygotes and keepers, at bad moments.
+"""Test what is left when something is killed with -9: engines, zygotes and keepers, at bad moments.
 
 The engine that dies is a process of its own, `tests/support/engines.py`; the one that picks up the
 pieces is the test.

@@ -35,7 +35,7 @@ async def host(tmp_path: Path) -> AsyncIterator[LocalHost]:
 
 
 async def run(host: LocalHost, spec: AttemptSpec) -> tuple[bytes, AttemptExit, int]:
-    """What it wrote, how it ended, and who kept it."""
+    """Return what it wrote, how it ended, and who kept it."""
     await host.start(spec)
     frames, end = await read_all(host, spec.attempt)
     await host.forget(spec.attempt)

@@ -117,6 +117,8 @@ async def test_a_frozen_attempt_and_a_held_clock_do_not_use_up_time(
     assert end.wall_s >= 1.0
     assert end.limit is not None
     assert end.limit.seen < 0.9
+    assert end.usage.active_s is not None
+    assert 0.4 <= end.usage.active_s <= end.wall_s - 0.5
 
 
 @pytest.mark.parametrize("is_at_work", [True, False])

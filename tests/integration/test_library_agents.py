@@ -18,7 +18,7 @@ from tests.support.library import WRITES, Workbench, functions, script
 from tests.support.processes import wait_until
 
 __all__ = ["functions"]
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 QUICK = script({"result": "did {prompt}"})
 
 

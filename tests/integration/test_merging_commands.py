@@ -20,6 +20,7 @@ from tests.support.merging_runs import (
 )
 from tui.commands.base import dispatch
 
+pytestmark = pytest.mark.long
 WHO = "s2/worker_1"
 MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
 

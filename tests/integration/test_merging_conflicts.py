@@ -74,7 +74,7 @@ class Lab:
         }
 
     def unmerged(self) -> set[bytes]:
-        """What `git merge` leaves unmerged in a checkout of the target."""
+        """Return what `git merge` leaves unmerged in a checkout of the target."""
         self.trees.git("checkout", "-q", "-f", "--detach", "target")
         self.trees.git("merge", "-q", "-m", "m", "incoming")
         listing = self.trees.git("ls-files", "-u", "-z").split(b"\0")

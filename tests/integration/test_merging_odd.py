@@ -29,7 +29,7 @@ from engine.review.results import result_tree
 from tests.support.merge_oracle import ENVIRONMENT
 from tests.support.odd_merges import put
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 HOW_MANY = 10_000 if os.environ.get("PLAIT_THOROUGH") else 60
 AT_ONCE = 20
 MOST_CHOICES = 3

@@ -6,10 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from engine.api import Engine, Run
+from engine.api import Engine, Run, open_replay
 from engine.git.merge3 import Sides
-from engine.messages.events import ClashPredicted
-from engine.messages.results import WorkerView
+from engine.messages.events import ChangeSeen, ClashPredicted, Told
+from engine.messages.questions import ReadRun
+from engine.messages.results import Change, WorkerView
 from engine.phases import Phase
 from engine.review import radar
 from tests.support.engine_runs import scripted, wait_view, wait_worker
@@ -170,3 +171,43 @@ async def test_a_look_merges_no_more_than_so_many_at_once_and_goes_on_with_the_r
         run = await reviewed(engine, place.workers(*texts))
         view = await wait_view(engine, run, lambda v: all(len(w.clashes) == 3 for w in v.workers))
         assert set(told(view.workers[0])) == {f"s{n}/worker_1" for n in (2, 3, 4)}
+
+
+async def test_a_worker_that_works_shows_its_change_so_far_and_a_replay_shows_it_too(
+    place: MergingPlace,
+):
+    agent = scripted(
+        {"write": {"path": "new", "text": "1\n2\n3\n"}},
+        {"shell": f"sed -i 1d code; {place.waits_at('go')}"},
+        {"write": {"path": "last", "text": "4\n"}},
+        {"say": "written"},
+        {"shell": place.waits_at("end")},
+        {"result": "done"},
+    )
+    seen: list[Told] = []
+
+    async def listen(engine: Engine, run: Run) -> None:
+        async for one in engine.events(run=run.id):
+            seen.extend([one] if isinstance(one.event, ChangeSeen) else [])
+
+    async with place.engine() as engine, anyio.create_task_group() as tasks:
+        run = await started(place, engine, agent)
+        tasks.start_soon(listen, engine, run)
+        first = Change(files=2, insertions=3, deletions=1)
+        view = await wait_worker(engine, run, "s1/worker_1", lambda w: w.so_far == first)
+        assert (view.phase, view.change) == (Phase.RUNNING, None)
+        place.open_gate("go")
+        more = Change(files=3, insertions=4, deletions=1)
+        await wait_worker(engine, run, "s1/worker_1", lambda w: w.so_far == more)
+        place.open_gate("end")
+        await run.wait()
+        tasks.cancel_scope.cancel()
+        ended = (await engine.view(run.id)).worker("s1/worker_1").change
+        assert ended is not None
+        assert (ended.files, ended.insertions, ended.deletions) == (3, 4, 1)
+    assert all(told.seq is not None for told in seen)
+    assert [told.event.files for told in seen][-2:] == [2, 3]
+    async with open_replay(place.project, run.id) as replay:
+        replay.play_or_hold()
+        replay.go_to(seen[-1].at)
+        assert (await replay.ask(ReadRun())).workers[0].so_far == more

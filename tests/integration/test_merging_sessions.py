@@ -19,7 +19,7 @@ from tests.support.merging_runs import (
     settled,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 WHO = "s2/worker_1"
 BOTH = "grep -q ^mine code && grep -q ^theirs code"
 MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")

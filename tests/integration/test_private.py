@@ -1,4 +1,4 @@
-"""What plait keeps of private code is for its owner alone, whatever the umask."""
+"""Test what plait keeps of private code is for its owner alone, whatever the umask."""
 
 import os
 import stat

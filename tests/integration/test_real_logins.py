@@ -127,7 +127,7 @@ async def test_a_login_that_cannot_be_renewed_waits_for_a_human(
 
 
 async def test_a_login_is_lost_where_two_renew_it_at_once(home: Path, tmp_path: Path) -> None:
-    """What the lock is for: without it the vendor of these tests does notice."""
+    """Return what the lock is for: without it the vendor of these tests does notice."""
     service = FakeVendor(crowd=2)
     environment = {**os.environ, "HOME": str(home), "ANTHROPIC_BASE_URL": service.url}
     for name in LOGIN_OF_CLAUDE.variables:

@@ -491,6 +491,25 @@ async def test_agents_that_may_go_on_outlive_their_child_and_are_read_on(tmp_pat
 
 
 @pytest.mark.parametrize("death", ["unheard", "done"])
+@pytest.mark.parametrize("call", [1, 2])
+async def test_agents_that_may_go_on_outlive_a_child_that_was_begun_over_their_start(
+    tmp_path: Path, call: int, death: str
+) -> None:
+    async with scene("mortal-loose", tmp_path) as far:
+        assert isinstance(far.line, MortalLine)
+        at = await far.prepared()
+        far.line.die_over(call, is_late=death == "done")
+        words = "echo ready; until test -e go; do sleep 0.01; done; echo on"
+        await far.site.launch(at, words, {})
+        await far.wait_output(at.attempt, b"ready\n")
+        await far.kill()
+        await anyio.Path(at.address.path, "go").touch()
+        out, end = await far.to_end(at.attempt)
+        assert (out, end.cause, end.exit_code) == (b"ready\non\n", None, 0)
+        assert (far.line.dies_at, far.line.births) == (0, 3)
+
+
+@pytest.mark.parametrize("death", ["unheard", "done"])
 @pytest.mark.parametrize("call", range(2, 10))
 async def test_a_child_that_dies_over_any_call_changes_nothing_of_the_result(
     tmp_path: Path, call: int, death: str
@@ -510,6 +529,7 @@ async def test_a_child_that_dies_over_any_call_changes_nothing_of_the_result(
         far.built.fsck()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_a_child_killed_at_many_moments_changes_nothing_of_any_result(
     tmp_path: Path, seed: int

@@ -46,7 +46,7 @@ async def shallow(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 async def collected(stage: Scene, command: str, *artifacts: str) -> CollectedChange:
-    """What comes home of a command's work."""
+    """Return what comes home of a command's work."""
     at = await stage.worked(command)
     brought = await stage.spaces.collect(at, replace(WANTED, artifacts=artifacts))
     assert isinstance(brought.change, CollectedChange)

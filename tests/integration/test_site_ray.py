@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from engine.api import try_site
-from engine.errors import WorkspaceError
+from engine.errors import SiteGone, WorkspaceError
 from engine.site import gate
-from tests.support.ray_node import RayNode, shared_node
+from tests.support.ray_node import RayCluster, shared_node
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def node() -> RayNode:
+def node() -> RayCluster:
     return shared_node()
 
 
@@ -26,20 +26,21 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
 
 
 @pytest.mark.needs("ray")
-async def test_a_node_passes_the_trial(node: RayNode, environment: Mapping[str, str]) -> None:
+async def test_a_node_passes_the_trial(node: RayCluster, environment: Mapping[str, str]) -> None:
     done = await try_site(f"ray:{node.address}", {**environment, **node.environment})
     assert [one.problem for one in done] == [""] * 7
 
 
 @pytest.mark.needs("ray")
 async def test_another_token_is_refused_in_words(
-    node: RayNode, environment: Mapping[str, str], tmp_path: Path
+    node: RayCluster, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     other = tmp_path / "token"
     other.write_text("0" * 64)
     known = {**node.environment, "RAY_AUTH_TOKEN_PATH": str(other)}
-    (only,) = await try_site(f"ray:{node.address}", {**environment, **known})
-    assert only.problem == f"nothing answers at {node.address}"
+    with pytest.raises(SiteGone, match=f"nothing answers at {node.address}") as refused:
+        await try_site(f"ray:{node.address}", {**environment, **known})
+    assert "with this token" in refused.value.hint
 
 
 async def test_where_ray_is_missing_the_way_to_install_it_is_said(
@@ -47,11 +48,11 @@ async def test_where_ray_is_missing_the_way_to_install_it_is_said(
 ) -> None:
     monkeypatch.setattr(gate, "find_spec", lambda _: None)
     with pytest.raises(WorkspaceError) as refused:
-        gate.start_of("there:1", {"RAY_AUTH_MODE": "token"})
+        gate.check_client({"RAY_AUTH_MODE": "token"})
     assert refused.value.hint == "`pip install 'plait[ray]'`"
 
 
 async def test_a_cluster_without_a_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "find_spec", lambda name: name)
     with pytest.raises(WorkspaceError, match="without a token"):
-        gate.start_of("there:1", {})
+        gate.check_client({})

@@ -18,7 +18,7 @@ def merges(draw: st.DrawFn, longest: int = 3) -> Merge[str]:
 
 
 def balance(merge: Merge[str]) -> dict[str, int]:
-    """How often each value is added, less how often it is taken away."""
+    """Return how often each value is added, less how often it is taken away."""
     counts = Counter(merge.adds)
     counts.subtract(merge.removes)
     return {value: count for value, count in counts.items() if count}

@@ -161,7 +161,7 @@ def refusal(data: bytes) -> SpecError | Manifest:
 
 
 def outcome(data: bytes) -> str:
-    """What became of it; anything but our own errors comes out as it is."""
+    """Return what became of it; anything but our own errors comes out as it is."""
     manifest = refusal(data)
     if isinstance(manifest, SpecError):
         assert manifest.problems

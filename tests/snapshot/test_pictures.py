@@ -186,7 +186,7 @@ def test_picture(snap_compare: Compare, name: str):
 
 
 def _is_loaded(app: PlaitApp) -> bool:
-    """What the screen has asked for is there."""
+    """Return what the screen has asked for is there."""
     screen = app.screen
     if isinstance(screen, WorkerScreen):
         return bool(screen.reading.log.lines or not app.session.worker)

@@ -98,7 +98,7 @@ def _same(compare: Compare, app: PlaitApp, size: tuple[int, int], press: Sequenc
 
 
 def _is_loaded(app: PlaitApp) -> bool:
-    """What the screen has asked for is there."""
+    """Return what the screen has asked for is there."""
     screen = app.screen
     if isinstance(screen, ReviewScreen | CompareScreen):
         return screen.pane.offers != [] if isinstance(screen, ReviewScreen) else _has_table(screen)

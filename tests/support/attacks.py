@@ -492,7 +492,7 @@ def gain_rights_by_a_set_id_program(_: Scene) -> bool:
 
 @attack
 def list_sockets(scene: Scene) -> bool:
-    """Where the user's daemons listen, the engine among them."""
+    """Return where the user's daemons listen, the engine among them."""
     return scene["unix_socket"] in Path("/proc/net/unix").read_text()
 
 
@@ -566,7 +566,7 @@ _OPTIONAL = (
 
 
 def absent() -> frozenset[str]:
-    """What this machine does not have to be attacked by."""
+    """Return what this machine does not have to be attacked by."""
     keep_key()
     tried = {name: _succeeds(lambda name=name: ATTACKS[name]({})) for name in _OPTIONAL}  # type: ignore[misc]
     missing = {name for name, worked in tried.items() if not worked}
@@ -576,7 +576,7 @@ def absent() -> frozenset[str]:
 
 
 def has_user_namespaces() -> bool:
-    """Whether this user may make a user namespace; a chroot and some containers refuse."""
+    """Return whether this user may make a user namespace; a chroot and some containers refuse."""
     try:
         argv = ["unshare", "-Ur", "true"]
         return subprocess.run(argv, capture_output=True, check=False).returncode == 0

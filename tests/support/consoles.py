@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 from textual import events
@@ -12,6 +13,7 @@ from textual.strip import Strip
 from textual.widgets import Input, TextArea
 from textual.worker import WorkerCancelled
 
+from engine.api import Engine
 from engine.messages.results import (
     EngineView,
 )
@@ -78,7 +80,7 @@ class Console:
 
     @property
     def typed(self) -> str:
-        """What stands in the box or line that is typed into."""
+        """Return what stands in the box or line that is typed into."""
         box = self.app.focused
         return box.text if isinstance(box, TextArea) else getattr(box, "value", "")
 
@@ -162,6 +164,18 @@ class Console:
         await self.until(lambda: session.bridge.view is not None and session.view.at == view.at)
         await self.pilot.pause()
         return self
+
+
+class Reachable:
+    """An engine's own port, as the console's driver knows it."""
+
+    is_gone = False
+
+    def __init__(self, engine: Engine) -> None:
+        self._port = engine.port
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
 
 
 @asynccontextmanager

@@ -46,7 +46,7 @@ class Told:
 
     @property
     def acts(self) -> list[e.Effect]:
-        """What is to be done, without what is to be told."""
+        """Return what is to be done, without what is to be told."""
         return [effect for effect in self.effects if not isinstance(effect, e.Publish)]
 
     @property

@@ -21,7 +21,7 @@ from tests.support.repositories import RepositoryBuilder
 
 @cache
 def _machine(tmp: Path) -> str:
-    """What this machine can enforce, found out once for all tests of a session.
+    """Return what this machine can enforce, found out once for all tests of a session.
 
     A probe keeps only what works; a test engine is to be spared the next probe in any case.
     """
@@ -90,7 +90,7 @@ class Place:
         return found
 
     def names(self) -> set[str]:
-        """What those who live are called."""
+        """Return what those who live are called."""
         return {process.name for process in map(proc.look, self.living()) if process is not None}
 
     def _is_ours(self, process: Path, name: str) -> bool:
@@ -166,7 +166,7 @@ async def wait_worker(
 
 
 def phases(report: RunReport) -> dict[str, str]:
-    """Where each worker stands in a report."""
+    """Return where each worker stands in a report."""
     return {
         w.worker: str(w.phase) if w.cause is None else f"{w.phase} {w.cause}"
         for step in report.steps.values()

@@ -115,7 +115,7 @@ def _run(name: str, words: Sequence[str]) -> dict[str, int]:
 
 
 def _gets_all(name: str, words: Sequence[str]) -> bool:
-    """Whether an attack on a limit gets all that it asks for."""
+    """Return whether an attack on a limit gets all that it asks for."""
     numbers = [int(word) for word in words if word.isdigit()]
     wanted = {"hog": ("alive", 0), "bomb": ("forks", 0), "linger": ("seconds", 0)}
     wanted["scatter"] = ("megabytes", 0)

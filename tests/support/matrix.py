@@ -65,7 +65,7 @@ class Row:
         return self.name.partition("_with_")[0]
 
     def expected(self, rung: str, *, is_root: bool) -> str:
-        """What a rung does about it."""
+        """Return what a rung does about it."""
         if not is_root and self.attack in ROOT_ONLY:
             return NOT_HERE
         other = {} if is_root or self.ordinary is None else self.ordinary
@@ -258,7 +258,7 @@ ROWS: tuple[Row, ...] = (
 
 
 def unmeasured(machine: MachineSupport, row_: Row, rung: str, *, is_root: bool) -> str:
-    """Why a row cannot be measured here, for people; empty where it can."""
+    """Return why a row cannot be measured here, for people; empty where it can."""
     reasons = (*_in_the_row(row_, rung, is_root=is_root), *_in_the_machine(machine, row_, rung))
     return next(iter((*reasons, *_in_the_limits(machine, row_, is_root=is_root))), "")
 
@@ -314,7 +314,7 @@ _absent = functools.cache(absent)
 
 
 def _is_call(row_: Row) -> bool:
-    """Whether the attack is one that a worker tries by itself, at once."""
+    """Return whether the attack is one that a worker tries by itself, at once."""
     return row_.limits is None and not row_.after
 
 
@@ -406,7 +406,7 @@ def _excess(machine: MachineSupport, what: Row, folder: Path, *, is_free: bool) 
 
 
 def _judged(ended: Mapping[str, object], profile: Profile) -> str:
-    """What came of it: the keeper's end names a limit, or the kernel let it have no more."""
+    """Return what came of it: the keeper's end names a limit, or the kernel let it have no more."""
     limit = ended["limit"]
     if isinstance(limit, dict):
         level = row(profile, Dimension(limit["dimension"])).level
@@ -452,7 +452,7 @@ def _keep(
 
 
 def _ends(mark: str) -> bool:
-    """Whether a daemon of that name is alive; it is ended."""
+    """Return whether a daemon of that name is alive; it is ended."""
     found = False
     for pid in proc.everybody():
         with contextlib.suppress(OSError):
@@ -508,7 +508,7 @@ def measured(
 
 
 def differences(results: Mapping[str, Results]) -> list[str]:
-    """Where what was measured is not what is expected, as lines for people."""
+    """Return where what was measured is not what is expected, as lines for people."""
     return [
         f"{each.text} ({each.name}) on {RUNGS[rung]} as {user}: {got}, expected {wanted}"
         for user, rungs in results.items()

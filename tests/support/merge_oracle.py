@@ -46,7 +46,7 @@ class MergeFile:
         return done.returncode, done.stdout
 
     def conflicts(self) -> int:
-        """How many conflicts git sees; it says no more than 127."""
+        """Return how many conflicts git sees; it says no more than 127."""
         return self.run("--diff3")[0]
 
     def favouring(self, side: str) -> bytes:

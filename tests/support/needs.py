@@ -35,7 +35,7 @@ DELEGATED = "(run it as root, or where a cgroup is delegated to you: `plait doct
 
 @functools.cache
 def machine() -> MachineSupport:
-    """What this machine can enforce, found out once for every test of this process."""
+    """Return what this machine can enforce, found out once for every test of this process."""
     with ThreadPoolExecutor(1) as elsewhere:  # an async test may ask, whose loop must not wait
         return elsewhere.submit(_probed).result()
 

@@ -65,12 +65,12 @@ async def wait_output(host: Host, which: AttemptId, wanted: bytes) -> bytes:
 
 
 def output(frames: Iterable[Frame]) -> bytes:
-    """What the agent wrote, both streams in order of arrival."""
+    """Return what the agent wrote, both streams in order of arrival."""
     return b"".join(frame.data for frame in frames if frame.stream in (Stream.OUT, Stream.ERR))
 
 
 async def keeper_of(spec: AttemptSpec) -> int:
-    """Who keeps, or kept, an attempt."""
+    """Return who keeps, or kept, an attempt."""
     return await to_thread.run_sync(_recorded_keeper, spec)
 
 
@@ -85,7 +85,7 @@ def _recorded_keeper(spec: AttemptSpec) -> int:
 
 
 async def living(pids: Iterable[int]) -> set[int]:
-    """Which of these still run: a zombie that nobody has taken in yet is dead."""
+    """Return which of these still run: a zombie that nobody has taken in yet is dead."""
     return await to_thread.run_sync(living_now, pids)
 
 
@@ -107,7 +107,7 @@ def zoo(folder: Path, *more: str) -> tuple[str, ...]:
 
 
 def signed(folder: Path, what: str) -> dict[str, int]:
-    """Which animals have written that file, and their process ids."""
+    """Return which animals have written that file, and their process ids."""
     return {path.stem: int(path.read_text()) for path in folder.glob(f"*.{what}")}
 
 

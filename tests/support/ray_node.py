@@ -15,21 +15,85 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+_TUNED = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_memory_monitor_refresh_ms": "0",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "4",
+}
+"""Silent, and quick to see that a node is gone."""
+
 
 @dataclass(frozen=True)
-class RayNode:
+class RayCluster:
     """A cluster: its address, and what leads to it."""
 
     address: str
     environment: Mapping[str, str]
+    state: Path
+    """The state home of its nodes."""
+    folder: Path
+    ours: Mapping[str, str]
+
+    @contextmanager
+    def joined(self, *words: str, name: str = "") -> Iterator[subprocess.Popen[bytes]]:
+        """A node of the cluster, with all its processes in a group of its own."""
+        argv = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus=2"]
+        argv += ["--object-store-memory=80000000", *words]
+        argv += [f"--node-ip-address={_own_address()}"]
+        argv += [f"--node-name={name}", f"--address={self.address}"] if name else []
+        root = str(Path(__file__).parents[2])
+        ours = {**self.ours, "PLAIT_STATE_HOME": str(self.state), "PYTHONPATH": root}
+        log = self.folder / f"log{name}"
+        with log.open("wb") as said:
+            node = subprocess.Popen(
+                argv,
+                env={**os.environ, **self.environment, **_TUNED, **ours},
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+        try:
+            while "Ray runtime started" not in log.read_text():
+                assert node.poll() is None, log.read_text()
+                time.sleep(0.1)
+            yield node
+        finally:
+            node.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                node.wait(5)
+            with suppress(ProcessLookupError):
+                os.killpg(node.pid, signal.SIGKILL)
+            node.wait()
+
+    def actors(self) -> list[psutil.Process]:
+        """The processes of the far halves that live there."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, IndexError):
+                is_ours = process.environ().get("PLAIT_STATE_HOME") == str(self.state)
+                if process.cmdline()[0].startswith("ray::Detached") and is_ours:
+                    found.append(process)
+        return found
+
+    def wait_actors(self, count: int) -> list[psutil.Process]:
+        """The far halves, once there are so many."""
+        until = time.monotonic() + 90  # a lease may have to run out
+        while len(found := self.actors()) != count:
+            assert time.monotonic() < until, found
+            time.sleep(0.05)
+        return found
 
 
 @functools.cache
-def shared_node() -> RayNode:
+def shared_node() -> RayCluster:
     """One cluster for all tests of this process; it ends with it."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(ray_node())
+    return stack.enter_context(ray_cluster())
 
 
 def _own_address() -> str:
@@ -46,31 +110,21 @@ def _free_port(address: str) -> int:
 
 
 @contextmanager
-def ray_node() -> Iterator[RayNode]:
-    """A cluster that ends with this."""
+def ray_cluster(**ours: str) -> Iterator[RayCluster]:
+    """A cluster of one node that ends with this; more nodes may join it.
+
+    Its nodes get the variables that are given.
+    """
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         token = Path(folder, "token")
         token.write_text(secrets.token_hex(32))
         token.chmod(0o600)
         known = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
-        quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_memory_monitor_refresh_ms": "0"}
-        address = _own_address()
-        port = _free_port(address)
-        words = {"port": port, "node-ip-address": address, "num-cpus": 2, "temp-dir": folder}
-        words |= {"object-store-memory": 150_000_000, "include-dashboard": "false"}
-        argv = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"]
-        argv += [f"--{name}={value}" for name, value in words.items()]
-        env = {**os.environ, **known, **quiet}
-        with Path(folder, "log").open("wb") as log:
-            head = subprocess.Popen(argv, env=env, stdout=log, stderr=log, start_new_session=True)
-        try:
-            while "Ray runtime started" not in Path(folder, "log").read_text():
-                assert head.poll() is None, Path(folder, "log").read_text()
-                time.sleep(0.1)
-            yield RayNode(f"{address}:{port}", known)
-        finally:
-            head.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                head.wait(30)
-            with suppress(ProcessLookupError):
-                os.killpg(head.pid, signal.SIGKILL)
+        state = Path(folder, "state")
+        state.mkdir()
+        host = _own_address()
+        port = _free_port(host)
+        cluster = RayCluster(f"{host}:{port}", known, state, Path(folder), ours)
+        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false")
+        with cluster.joined(*head):
+            yield cluster

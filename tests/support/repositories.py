@@ -54,7 +54,7 @@ class RepositoryBuilder:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What this user's shell has set."""
+        """Return what this user's shell has set."""
         return plain_environment(self.home)
 
     def git(
@@ -74,7 +74,7 @@ class RepositoryBuilder:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
     ) -> bytes:
-        """What git says, as it is."""
+        """Return what git says, as it is."""
         done = self.try_git(*argv, cwd=cwd, stdin=stdin, env=env)
         assert done.returncode == 0, f"git {argv} said: {done.stderr!r}"
         return done.stdout
@@ -151,7 +151,7 @@ class RepositoryBuilder:
         return self.git_bytes("cat-file", "blob", f"{revision}:{path}")
 
     def status(self, cwd: Path | None = None) -> str:
-        """What `git status --porcelain` says."""
+        """Return what `git status --porcelain` says."""
         return self.git("status", "--porcelain", cwd=cwd)
 
     def fsck(self) -> None:
@@ -159,12 +159,12 @@ class RepositoryBuilder:
         self.git("fsck", "--full", "--strict", "--no-dangling")
 
     def forget_unreachable(self) -> None:
-        """What the most thorough of users does: every object that no ref holds is gone."""
+        """Return what the most thorough of users does: every object that no ref holds is gone."""
         self.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
         self.git("gc", "-q", "--prune=now")
 
     def worktrees(self) -> list[str]:
-        """Where git says working trees are."""
+        """Return where git says working trees are."""
         listing = self.git("worktree", "list", "--porcelain")
         return [
             line.removeprefix("worktree ")

@@ -283,7 +283,7 @@ class ReviewPort(FakePort):
         return self.checked
 
     def _offered(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
-        """What the engine offers too: thought out once."""
+        """Return what the engine offers too: thought out once."""
         if hunk.key not in self.offers:
             self.offers[hunk.key] = propose(hunk, memory=self.memory)
         return self.offers[hunk.key]

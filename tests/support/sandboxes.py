@@ -128,7 +128,7 @@ class Scene:
         self.listeners.append(udp)
 
     def request(self, **changes: Any) -> ConfineRequest:
-        """What this worker asks for, as the engine would."""
+        """Return what this worker asks for, as the engine would."""
         request = ConfineRequest(
             name=f"test-{os.getpid()}-{self.outside.pid}",
             workspace=self.workspace,

@@ -19,11 +19,11 @@ from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit, Stream
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Limits
-from engine.plan.model import Holes, IsolationStrategy, Runtime, WorkspaceRules
+from engine.plan.model import Cluster, Holes, IsolationStrategy, Runtime, WorkspaceRules
 from engine.sandbox.probe import probe
 from engine.site.child import ChildSite
+from engine.site.cluster import RaySite
 from engine.site.far import Opening
-from engine.site.gate import start_of
 from engine.site.line import Line, Start
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
@@ -70,6 +70,10 @@ class MortalLine(Line):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.dies_at, self.is_late = 0, False
+
+    def die_over(self, call: int, *, is_late: bool) -> None:
+        """Die over one of the calls that come now, the first of which is 1."""
+        self.dies_at, self.is_late = self._last + call, is_late
 
     async def _told(self, pipe: Pipe, message: Message) -> Message | None:
         if self._last + 1 != self.dies_at:
@@ -152,7 +156,7 @@ class Scene:
         return at
 
     async def to_end(self, attempt: AttemptId) -> tuple[bytes, AttemptExit]:
-        """What an attempt wrote, and how it ended."""
+        """Return what an attempt wrote, and how it ended."""
         parts: list[bytes] = []  # joined once: hundreds of megabytes come in thousands of parts
         offset = 0
         while True:
@@ -183,7 +187,13 @@ class Scene:
         """An attempt's folder where the worker lives."""
         if isinstance(self.site, LocalSite):
             return self.place.layout.attempt(attempt)
-        return self.line.opening.home / "mirror.git/plait/runs" / attempt.path
+        return self.far_home / "mirror.git/plait/runs" / attempt.path
+
+    @property
+    def far_home(self) -> Path:
+        """The folder of the far half."""
+        opening = self.line.opening
+        return shared_node().state / "sites" / opening.key if opening.key else opening.home
 
     def by_hand(self, script: str, *, when: str) -> str:
         """The commit that a script's work makes in a clone of the user's own."""
@@ -227,8 +237,9 @@ async def scene(
     """A scene with a site: `local`, `child`, `fake`, `ray`, or a child of some kind.
 
     A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
-    the agents of a `loose` one outlive it. With a `depth`, the repository is a shallow clone of one
-    with three commits. A `rung` of file isolation is enforced instead of the best there is.
+    the agents of a `loose` or `mortal-loose` one outlive it. With a `depth`, the repository is a
+    shallow clone of one with three commits. A `rung` of file isolation is enforced instead of the
+    best there is.
     """
     built = RepositoryBuilder(tmp_path / ("project" if depth is None else "origin"))
     base = built.commit({"code": "one\ntwo\n", "old": "x\n", ".gitignore": "cache\n"}, "start")
@@ -250,6 +261,8 @@ async def scene(
             opened = _local(place, env, tmp_path)
         case "fake":
             opened = FakeSite.opened(place, env)
+        case "ray":
+            opened = _node(place, env)
         case _:
             opened = _child(kind, place, env)
     async with opened as site:
@@ -271,15 +284,21 @@ async def _local(place: Place, env: Mapping[str, str], tmp_path: Path) -> AsyncI
 
 
 @asynccontextmanager
+async def _node(place: Place, env: Mapping[str, str]) -> AsyncIterator[Site]:
+    cluster = await anyio.to_thread.run_sync(shared_node)
+    env = {**env, **cluster.environment}
+    known = Cluster(name="ray", address=cluster.address)
+    async with RaySite.opened(known, place, Path(env["PLAIT_STATE_HOME"]), env) as site:
+        (node,) = await site.nodes()
+        yield site.node(node.name)
+
+
+@asynccontextmanager
 async def _child(kind: str, place: Place, env: Mapping[str, str]) -> AsyncIterator[Site]:
     start = Start()
     if kind == "blind":
         inner = HOSTILE_WORDS.format(hidden=place.project, python=sys.executable)
         start = Start(words=["unshare", "-m", "sh", "-c", inner])
-    if kind == "ray":
-        node = await anyio.to_thread.run_sync(shared_node)
-        env = {**env, **node.environment}
-        start = start_of(node.address, env)
     opening = Opening(
         home=Path(env["PLAIT_STATE_HOME"], "far"),
         project=place.project,
@@ -287,9 +306,12 @@ async def _child(kind: str, place: Place, env: Mapping[str, str]) -> AsyncIterat
         environment=env,
     )
     async with anyio.create_task_group() as tasks:
-        make = {"lossy": LossyLine, "mortal": MortalLine}.get(kind, Line)
+        lines = {"lossy": LossyLine, "mortal": MortalLine, "mortal-loose": MortalLine}
+        make = lines.get(kind, Line)
         line = make(opening, tasks, start)
-        site = ChildSite(line, place, tethers=lambda _: kind != "loose", can_confine=True)
+        site = ChildSite(
+            line, place, tethers=lambda _: not kind.endswith("loose"), can_confine=True
+        )
         try:
             yield site
         finally:

@@ -27,7 +27,7 @@ class OrdinaryUser:
 
     @property
     def code(self) -> Path:
-        """Where `engine` and `tests.support` can be imported from."""
+        """Return where `engine` and `tests.support` can be imported from."""
         return self.folder / "code"
 
     def run(self, *words: str, timeout_s: float = 120) -> "subprocess.CompletedProcess[str]":

@@ -89,6 +89,9 @@ class Warm:
             watch.start()
             try:
                 return int(told.readline())
+            except BaseException:
+                _warm.cache_clear()  # else the next command would be told how this one ended
+                raise
             finally:
                 watch.cancel()
                 watch.join()

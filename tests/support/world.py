@@ -12,6 +12,7 @@ from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits, Usage
 from engine.messages import merging as m
 from engine.messages import questions as q
 from engine.messages.commands import Accepted, Command, Reply, ResolutionAction, Seen
+from engine.messages.deeds import Deed
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import OutputAppended, Told
 from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
@@ -103,7 +104,28 @@ def _implement() -> StepView:
             "FAILED test_nested_quotes",
             "find() starts on the quote itself.",
         ),
+        lately=(
+            Deed(
+                at=NOW - 231,
+                kind=LogKind.SAYS,
+                text="I will start with the scanner; the fault shows only when a block ends "
+                "inside quotes.",
+            ),
+            Deed(at=NOW - 201, kind=LogKind.TOOL, text="Edit  src/csvlite/scanner.py  +31 -4"),
+            Deed(
+                at=NOW - 94,
+                kind=LogKind.TOOL,
+                text="Bash  pytest -q tests/test_reader.py",
+                result="exit 1, 3.1 s",
+                error="FAILED test_nested_quotes",
+                tail=("FAILED test_nested_quotes", "41 passed, 1 failed in 3.1 s"),
+                count=212,
+            ),
+            Deed(at=NOW - 40, kind=LogKind.THOUGHT, text="The quote is found twice."),
+            Deed(at=NOW - 2, kind=LogKind.SAYS, text="find() starts on the quote itself."),
+        ),
         usage=Usage(
+            active_s=250.0,
             memory_mb=410,
             usd=0.42,
             input_tokens=28_000,
@@ -112,7 +134,7 @@ def _implement() -> StepView:
             processes=14,
             disk_mb=88,
         ),
-        change=Change(files=8, insertions=88, deletions=20),
+        so_far=Change(files=8, insertions=88, deletions=20),
         clashes=(Clash(other="port/worker_3", paths=("src/csvlite/io.py",), hunks=2),),
         prompt="Fix the quoted-field bug as planned.\nKeep the reader's interface.",
         last_output_at=NOW - 2,
@@ -197,9 +219,14 @@ def _port() -> StepView:
             "................F......  60%",
         ),
         usage=Usage(
-            memory_mb=922, usd=0.27, input_tokens=18_000, output_tokens=900, cpu_seconds=90
+            active_s=228.0,
+            memory_mb=922,
+            usd=0.27,
+            input_tokens=18_000,
+            output_tokens=900,
+            cpu_seconds=90,
         ),
-        change=Change(files=2, insertions=40, deletions=3),
+        so_far=Change(files=2, insertions=40, deletions=3),
         clashes=(Clash(other="implement/worker_1", paths=("src/csvlite/io.py",), hunks=2),),
         enforcement=tuple(
             replace(held, level=Level.SAMPLED) if held.dimension is Dimension.MEMORY else held

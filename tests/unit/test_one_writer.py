@@ -57,6 +57,7 @@ ALLOWED = {
     "engine/review/radar.py": ENGINE_STATE,
     "engine/review/results.py": SCRATCH,
     "engine/site/child.py": ENGINE_STATE,
+    "engine/site/late.py": ENGINE_STATE,
     "engine/site/seeds.py": "seeds",
     "engine/proof/tampering.py": ENGINE_STATE,
     "engine/proof/written_once.py": ENGINE_STATE,

@@ -1,4 +1,4 @@
-"""Whether a text that is given is a manifest or a prompt."""
+"""Test whether a text that is given is a manifest or a prompt."""
 
 import pytest
 

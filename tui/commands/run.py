@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", metavar="PLAN|PROMPT|-", help="a manifest or a prompt")
     parser.add_argument("-p", dest="prompts", action="append", default=[], metavar="PROMPT")
     parser.add_argument("-a", dest="agents", action="append", default=[], metavar="AGENT[:N]")
+    parser.add_argument(
+        "--models", metavar="A,B,C", help="candidates of each of these models, for every agent"
+    )
     parser.add_argument("-n", dest="replicas", type=int, metavar="N", help="how many candidates")
     parser.add_argument("--pipeline", help="which pipeline of the manifest")
     parser.add_argument("--policy", help="|".join(_policies()))
@@ -166,7 +169,12 @@ def make(args: argparse.Namespace) -> Plan:
     if source is not None:
         return plan_from(source, folder=Path.cwd(), pipeline=args.pipeline, defaults=defaults)
     return plan_for_prompts(
-        prompts, args.agents, folder=Path.cwd(), replicas=args.replicas, defaults=defaults
+        prompts,
+        args.agents,
+        folder=Path.cwd(),
+        models=() if args.models is None else args.models.split(","),
+        replicas=args.replicas,
+        defaults=defaults,
     )
 
 
@@ -202,7 +210,7 @@ def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:
 
 
 def _refuse_said(args: argparse.Namespace, plan: str) -> None:
-    said = {"-p": args.prompts, "-a": args.agents, "-n": args.replicas}
+    said = {"-p": args.prompts, "-a": args.agents, "--models": args.models, "-n": args.replicas}
     given = [option for option, value in said.items() if value]
     if given:
         raise PlanError(

@@ -1,15 +1,19 @@
 """`plait sites` and `plait site check`: the places where workers can live, and trying one out."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
-from engine.api import SiteEntry, describe_sites, try_site
+from engine.api import Plan, SiteEntry, describe_sites, plans_in, try_site
 from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, put_json
 from tui.words.clean import clean
 
+MANIFEST = "plait.yaml"
 _MB_IN_A_GB = 1024
+_RAYS_OWN = ("node:", "object_store_memory")
+"""Resources that Ray counts for itself."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,10 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     if parser.get_default("command") == "site":
         acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
         check = acts.add_parser("check", help="let a worker live there from its start to its end")
-        check.add_argument("name", metavar="NAME", help="`local`, or `child`")
-        check.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    else:
-        parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+        help_name = "`local`, `child`, a site of the manifest, or `ray:ADDRESS`"
+        check.add_argument("name", metavar="NAME", help=help_name)
+        parser = check
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--file", default=MANIFEST, metavar="FILE", help="the manifest that adds sites"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,8 +35,16 @@ def run(args: argparse.Namespace) -> int:
     return in_loop(partial(_check if args.command == "site" else _list, args))
 
 
+def _plans(args: argparse.Namespace) -> tuple[Plan, ...]:
+    """Return the plans of the manifest, which may add sites; none where there is no manifest."""
+    path = Path(args.file)
+    if args.file == MANIFEST and not path.is_file():
+        return ()
+    return plans_in(path)
+
+
 async def _list(args: argparse.Namespace) -> int:
-    sites = await describe_sites()
+    sites = await describe_sites(plans=_plans(args))
     if args.json:
         put_json([asdict(site) for site in sites])
     for site in () if args.json else sites:
@@ -40,8 +55,11 @@ async def _list(args: argparse.Namespace) -> int:
 
 def _lines(site: SiteEntry) -> Iterator[str]:
     yield site.name
-    if site.report is None:
+    if site.problem:
         yield f"  {clean(site.problem)}"
+    for node in site.nodes:
+        yield f"  {clean(node.name)}: {', '.join(_shares(node.total, node.free))}"
+    if site.report is None:
         return
     has = site.report.capacity
     memory, free = has.memory_mb // _MB_IN_A_GB, has.memory_available_mb // _MB_IN_A_GB
@@ -54,8 +72,18 @@ def _lines(site: SiteEntry) -> Iterator[str]:
         yield f"  {name:<8} {clean(version)}"
 
 
+def _shares(total: Mapping[str, float], free: Mapping[str, float]) -> Iterator[str]:
+    """Yield what of a node is used, and all that it has."""
+    for name, most in sorted(total.items()):
+        used = most - free.get(name, 0.0)
+        if name == "memory":
+            yield f"memory {used / 1024**3:.3g} of {most / 1024**3:.3g} GB used"
+        elif not name.startswith(_RAYS_OWN):
+            yield f"{clean(name)} {used:.3g} of {most:.3g} used"
+
+
 async def _check(args: argparse.Namespace) -> int:
-    tried = await try_site(args.name)
+    tried = await try_site(args.name, plans=_plans(args))
     if args.json:
         put_json([asdict(one) for one in tried])
     for one in () if args.json else tried:

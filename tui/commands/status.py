@@ -15,7 +15,7 @@ from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.commands.trying import try_line
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
-from tui.words.said import mind_text, tool_text, unshown_in
+from tui.words.said import mind_text, present_change, tool_text, unshown_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +123,8 @@ def _worker_line(worker: WorkerView) -> str:
     parts = [f"{worker.worker:<26} {worker.phase:<11}"]
     if worker.label:
         parts.append(f"[{clean_name(worker.label)}]")
+    if worker.site:
+        parts.append(f"at {clean(worker.site)}")
     if worker.attempt > 1:
         parts.append(f"attempt {worker.attempt}")
     if worker.cause:
@@ -137,7 +139,9 @@ def _doing(worker: WorkerView) -> list[str]:
     if worker.phase is not Phase.RUNNING:
         return []
     now = time.time()
-    told = (worker.model, tool_text(worker, now), mind_text(worker))
+    seen = worker.so_far
+    so_far = f"{_figures(seen)} so far" if seen and seen.files else ""
+    told = (worker.model, so_far, tool_text(worker, now), mind_text(worker))
     return [first_line(text) for text in told if text]
 
 
@@ -149,16 +153,21 @@ def _came_to(worker: WorkerView) -> list[str]:
         return [f"asks{danger}: {first_line(asked.text)}"]
     if worker.error or worker.ending:
         return [first_line(worker.error or worker.ending)]
-    if worker.change and worker.change.head:
-        return [_change(worker.change, worker.verdict)]
+    change = present_change(worker)
+    if change and change.head:
+        return [_change(change, worker.verdict)]
     return []
 
 
 def _change(change: Change, verdict: Verdict | None) -> str:
-    figures = f"{some(change.files, 'file')} +{change.insertions} -{change.deletions}"
-    unshown = unshown_in(change)
-    figures += f" ({unshown})" if unshown else ""
+    figures = _figures(change)
     return f"{figures}  {verdict}" if verdict else figures
+
+
+def _figures(change: Change) -> str:
+    unshown = unshown_in(change)
+    lines = f"{some(change.files, 'file')} +{change.insertions} -{change.deletions}"
+    return f"{lines} ({unshown})" if unshown else lines
 
 
 def _costs(worker: WorkerView) -> list[str]:

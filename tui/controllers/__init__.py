@@ -10,11 +10,22 @@ from tui.controllers.retrying import Retrying
 from tui.controllers.running import Running
 from tui.controllers.starting import Starting
 from tui.controllers.talking import Talking
+from tui.controllers.trying import Trying
 from tui.controllers.undoing import Undoing
 from tui.controllers.workers import Workers
 
 ON_EVERY_SCREEN = (Going, Finding, Undoing, Running, Starting)
-ON_WORKERS = (Workers, Deciding, Retrying, Talking, Holding, Landing, Outward, *ON_EVERY_SCREEN)
+ON_WORKERS = (
+    Workers,
+    Deciding,
+    Retrying,
+    Talking,
+    Holding,
+    Landing,
+    Trying,
+    Outward,
+    *ON_EVERY_SCREEN,
+)
 
 __all__ = [
     "ON_EVERY_SCREEN",
@@ -29,6 +40,7 @@ __all__ = [
     "Running",
     "Starting",
     "Talking",
+    "Trying",
     "Undoing",
     "Workers",
 ]

@@ -7,6 +7,7 @@ from engine.messages.commands import (
     UndoLanding,
 )
 from engine.messages.results import WorkerView
+from tui.controllers.trying import Trying
 from tui.controllers.workers import Workers
 from tui.ink import TEXT, Span, words
 from tui.kit.screen import Controller
@@ -22,6 +23,12 @@ class Landing(Controller):
     def do_land(self) -> None:
         """Land it; a check that is stale or was not run is run by the landing itself."""
         if self.screen.does(Workers).over_marked("land", "Land", self._land_one):
+            return
+        trying = self.screen.does(Trying)
+        if tried := trying.tried:
+            asks = f"{tried} is in your checkout. Take it back, then land {self.here().worker}?"
+            act = partial(trying.back_then, partial(self._land_one, self.here()))
+            self.screen.ask_first("land", words(Span(asks, TEXT)), act)
             return
         self._land_one(self.here())
 

@@ -4,9 +4,6 @@ from tui.kit.composer import Composer
 from tui.kit.screen import Controller
 from tui.kit.starting import Wanted
 
-_STEP = "task"
-"""The step of a run that was started with one prompt."""
-
 
 class Starting(Controller):
     """Open the form of a run, and go where its run is seen."""
@@ -37,7 +34,7 @@ class Starting(Controller):
             )
             for run in runs
             for step in run.steps
-            if step.name == _STEP and step.workers
+            if len(run.steps) == 1 and step.workers and not step.command
         ]
 
     def _started(self, run: str) -> None:

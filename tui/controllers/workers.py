@@ -21,6 +21,7 @@ _NEEDS_WORKER = frozenset(
             "new",
             "zoom",
             "terminal",
+            "try",
             "limits",
             "check",
             "edit",

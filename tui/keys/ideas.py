@@ -48,6 +48,7 @@ ACTING = (
     Idea("follow", ("F",), "follow the end of the log; again: hold"),
     Idea("check", ("!",), "run the check on exactly this tree"),
     Idea("land", ("L",), "land"),
+    Idea("try", ("W",), "try its result in your own checkout; again: take it back"),
     Idea("terminal", ("T",), "a shell inside the worker's sandbox"),
     Idea("more", ("+", "="), "more detail"),
     Idea("less", ("-",), "less detail"),
@@ -61,7 +62,7 @@ PLAYING = (
     Idea("slower", ("<",), "slower"),
     Idea("faster", (">",), "faster"),
 )
-"""What keys are in a replay, in place of what they are elsewhere."""
+"""The meanings of keys in a replay, in place of their usual ones."""
 
 EVERYWHERE = (
     Idea("go_inbox", ("0", "gi"), "Inbox: everything that waits for a human"),
@@ -93,7 +94,7 @@ EVERYWHERE = (
     Idea("scroll_right", ("shift+right",), "scroll to the right"),
     Idea("pane", ("tab",), "next pane"),
     Idea("pane_back", ("shift+tab",), "previous pane"),
-    Idea("search", ("/",), "search; on Fleet filter, also phase: agent: step: needs:me"),
+    Idea("search", ("/",), "search; filter Fleet, Inbox, Plan, Runs: phase: agent: step: needs:me"),
     Idea("leave", ("escape",), "close, or clear a search, a range, marks"),
     Idea("back", ("q",), "back one screen; on Fleet: leave the console"),
     Idea("palette", (":", "ctrl+p"), "every action of this screen with its key"),
@@ -119,7 +120,7 @@ PALETTE_ONLY = (
     Idea("export", (), "write the run as a folder of plain files"),
     Idea("interrupt", (), "break off what the agent does now, without ending it"),
 )
-"""What is needed so seldom that it has no key of its own."""
+"""Ideas that are needed so seldom that they have no key of their own."""
 
 SHOWING = (
     Idea("show_split", (",s",), "split, unified, or by width"),
@@ -141,7 +142,7 @@ REVIEWING = (
     Idea("take_both_reversed", ("B",), "both, incoming first"),
     Idea("take_base", ("gb",), "the base, as it was before both"),
 )
-"""What only Review has: the sides of a conflict."""
+"""Ideas that only Review has: the sides of a conflict."""
 
 _WAYS = (
     ("row", "up", "down"),

@@ -129,6 +129,8 @@ land               | fleet | land | land what is approved
 land               | worker diff | land | land it
 land               | compare | land | land the composite or winner
 land               | review | land | land the result
+try                | fleet worker diff inbox | try | its result into your checkout; again: back
+try                | review | try | the result into your checkout; again: back
 terminal           | six | shell | a shell inside its sandbox
 more               | fleet | larger | larger tiles
 more               | worker | more | says, tools, everything

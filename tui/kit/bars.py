@@ -37,7 +37,7 @@ TABS = (
 _SELDOM = "stats"
 """The screen that has a tab only while it is seen: most look at it once a week."""
 _TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
-"""Where not every title fits, in which order screens get theirs."""
+"""The order in which screens get their titles where not every title fits."""
 _TINY = 60
 
 

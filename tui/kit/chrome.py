@@ -18,7 +18,7 @@ from tui.ink import (
     words,
 )
 from tui.kit.bars import tabs_bar
-from tui.words.cutting import cut_path
+from tui.words.cutting import cut_end, cut_path
 from tui.words.figures import cost_of, lasting, memory
 from tui.words.looks import MARK, fill_of, look_of
 from tui.words.scene import Banner, Scene
@@ -37,7 +37,7 @@ def top_bar(scene: Scene, current: str, cells: int) -> Row:
         name = Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))
         title = Span(f" your {scene.run.name if scene.run else ''} ", Ink(Role.TEXT, bold=True))
         return grounded(spread((name, title), words(place, " "), cells), Role.PANEL)
-    ending = _run_name(scene, has_repository=cells >= _WIDER)
+    ending = _run_name(scene, has_repository=cells >= _WIDER, most=max(cells // 6, 12))
     return tabs_bar(scene.keys, current, cells, ending=ending, count=_inbox_count(scene))
 
 
@@ -46,7 +46,7 @@ def _inbox_count(scene: Scene) -> Row:
     return (Span(f" ? {count} ", fill_of(Role.WAITING)),) if count else ()
 
 
-def _run_name(scene: Scene, *, has_repository: bool) -> Row:
+def _run_name(scene: Scene, *, has_repository: bool, most: int) -> Row:
     parts: list[str | Span] = []
     if scene.run is None and not scene.view.repository:
         return ()
@@ -57,7 +57,7 @@ def _run_name(scene: Scene, *, has_repository: bool) -> Row:
         parts.append("    ")
     if scene.run:
         ended = scene.run.ended_at or scene.now
-        name = f"{scene.run.name} {scene.run.run}" if scene.run.name else scene.run.run
+        name = " ".join(filter(None, (cut_end(scene.run.name, most), scene.run.run)))
         parts += [Span(name, TEXT), "  ", lasting(ended - scene.run.started_at)]
     return words(*parts, " ")
 

@@ -48,7 +48,7 @@ _ROLES = {
     "embedded": Role.TEXT,
 }
 _NAMED = ("function", "constructor", "method", "type")
-"""What gives a name where it is defined, and is plain or a type where it is used."""
+"""Kinds that give a name where it is defined, and are plain or a type where it is used."""
 _DEFINES = re.compile(r"(definition|declaration|declarator|item|spec)$")
 _ORDER = tuple(Role)
 _RUN = re.compile(rb"(.)\1*", re.DOTALL)

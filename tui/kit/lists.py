@@ -10,13 +10,15 @@ from tui.kit.tiles import memory_share
 from tui.words.cutting import cut_end
 from tui.words.figures import UNKNOWN, cost, lasting, memory
 from tui.words.looks import MARK, chip, fill_of, glyph, look_of
-from tui.words.said import change_text, now_text
+from tui.words.said import change_text, line_counts, now_text, present_change
 from tui.words.scene import Scene
 from tui.words.standing import Band, band_of, clock_of, name_of
 
 _PHASE = 11
-_LEAST_NOW, _GAP, _MEMORY = 12, 2, 4
-_HEADS = ("TIME", "MEM", "COST")
+_LEAST_NOW, _GAP, _MEMORY = 18, 2, 4
+_HEADS = ("TIME", "CHANGE", "MEM", "COST")
+_MISSED_LEAST = (0, 3, 1, 2)
+"""The order in which the columns of figures get their room, as places in the row of heads."""
 
 
 def cursor_row(row: Row, cells: int, *, is_focused: bool) -> Row:
@@ -51,6 +53,7 @@ class Columns(NamedTuple):
     name: int
     now: int
     time: int
+    change: int
     memory: int
     cost: int
 
@@ -59,12 +62,13 @@ def table_columns(scene: Scene, cells: int) -> Columns:
     """Return the columns of a table this wide; they are counted once for all its rows."""
     name = widest_name(scene) + 1
     left = cells - 5 - name - _PHASE
-    shown = []
-    for head, widest in zip(_HEADS, _widest_figures(scene), strict=True):
-        width = max(widest, len(head)) + _GAP
-        has_room = left - width >= _LEAST_NOW
-        left -= width if has_room else 0
-        shown.append(width if has_room else 0)
+    shown = [0] * len(_HEADS)
+    widest = _widest_figures(scene)
+    for place in _MISSED_LEAST:
+        width = max(widest[place], len(_HEADS[place])) + _GAP if widest[place] else 0
+        if left - width >= _LEAST_NOW:
+            left -= width
+            shown[place] = width
     return Columns(cells, name, max(left, 0), *shown)
 
 
@@ -109,6 +113,9 @@ def table_row(
     row += fit((Span(said, MUTED if is_over else TEXT),), now)
     if columns.time:
         row.append(Span(clock_of(worker, scene.now).rjust(columns.time), MUTED))
+    if columns.change:
+        lines = line_counts(present_change(worker))
+        row += [Span(" " * (columns.change - row_width(lines))), *lines]
     if columns.memory:
         hot = worker.phase.holds_slot and is_nearly(memory_share(worker))
         ink = Ink(Role.LIMIT, bold=True) if hot else MUTED
@@ -130,18 +137,22 @@ def _phase_cell(worker: WorkerView) -> Row:
     return fit((Span(" "), chip(look)), _PHASE)
 
 
-def _widest_figures(scene: Scene) -> tuple[int, int, int]:
-    """Return the cells that times, memory and costs take at most, without drawing every row."""
+def _widest_figures(scene: Scene) -> tuple[int, int, int, int]:
+    """Return the cells that each figure takes at most, without drawing every row.
+
+    Changes take none until there is one.
+    """
     run = scene.run
     if run is None:
-        return 0, 0, 0
+        return 0, 0, 0, 0
     longest = len(lasting(scene.now - run.started_at))  # no worker is older than its run
-    most = 0.0
+    most, lines = 0.0, 0
     for worker in run.workers:
         most = max(most, worker.usage.usd or 0.0)
+        lines = max(lines, row_width(line_counts(present_change(worker))))
         if worker.phase is Phase.BACKING_OFF:
             longest = max(longest, len(clock_of(worker, scene.now)))
-    return longest, _MEMORY, len(cost(most))
+    return longest, lines, _MEMORY, len(cost(most))
 
 
 def emergency_row(

@@ -1,4 +1,4 @@
-"""Remember a repository from one day to the next: seen hunks, unsent comments, started prompts.
+"""Remember a repository from one day to the next: seen hunks, unsent comments, prompts, filters.
 
 One small file. It is a convenience: one that is gone, or that cannot be read, is begun anew.
 """
@@ -29,12 +29,14 @@ class Memory:
             seen = {str(key) for key in left["seen"]}
             comments = [Comment(**comment) for comment in left["comments"]]
             looked = {str(about): str(head) for about, head in left.get("looked", {}).items()}
+            filters = [str(kept) for kept in left.get("filters", ())]
             started = [Wanted.read(kept) for kept in left.get("started", ())]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return
         session.seen.update(seen)
         session.comments.extend(comments)
         session.looked.update(looked)
+        session.filters = filters
         if session.starter:
             session.starter.hear(started)
 
@@ -44,7 +46,13 @@ class Memory:
         looked = dict(list(session.looked.items())[-_MOST_LOOKED:])
         seen = sorted(session.seen)[:_MOST_SEEN]
         started = [wanted.kept() for wanted in session.starter.recent] if session.starter else []
-        left = {"seen": seen, "comments": unsent, "looked": looked, "started": started}
+        left = {
+            "seen": seen,
+            "comments": unsent,
+            "looked": looked,
+            "filters": session.filters,
+            "started": started,
+        }
         text = json.dumps(left)
         return "" if text == self._written else text
 

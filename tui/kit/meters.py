@@ -2,11 +2,10 @@
 
 from engine.limits import Level
 from tui.ink import LINE, MUTED, TEXT, Ink, Role, Row, Span
+from tui.words.figures import NEARLY
 from tui.words.looks import WALLS
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-NEARLY = 0.85
-"""From this share of a cap on, a bar is no longer grey."""
 
 
 def is_nearly(share: float | None) -> bool:

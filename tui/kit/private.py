@@ -3,6 +3,9 @@
 `tests/unit/tui/test_private.py` says of each when it may go.
 """
 
+import atexit
+import os
+import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable
 
@@ -47,6 +50,20 @@ def _lenient(encoding: str) -> Callable[[], IncrementalDecoder]:
     return lambda: getincrementaldecoder(encoding)(errors="replace")
 
 
+def drop_unwritten() -> None:
+    """Throw away what a terminal that is gone did not take.
+
+    Else Python tries it once more as it ends, and ends with 120 in place of our own code.
+    """
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
 class EnduringWriter(WriterThread):
     """The thread that writes; where Textual's would die, and fill its queue for ever, it drains."""
 
@@ -69,6 +86,7 @@ class SturdyDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Begin with a writer that outlives the terminal; Textual takes it from its own module."""
         vars(linux_driver)["WriterThread"] = EnduringWriter
+        atexit.register(drop_unwritten)
         begin: Callable[[], None] = super().start_application_mode
         begin()
 

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from engine.messages.commands import Seen
-from engine.messages.results import EngineView, RunView, StepView, WorkerView
+from engine.messages.results import EngineView, RunView, StepView, Trying, WorkerView
 from tui.bridge import Bridge
 from tui.ink import Role
 from tui.keys import Keymap
 from tui.kit.ahead import TypeAhead
 from tui.kit.palette import Palette
 from tui.kit.starting import Starter
+from tui.kit.trials import Trials
 from tui.theming import Theme
-from tui.words.clean import clean
+from tui.words.clean import clean, clean_name
 from tui.words.comments import Comment
 from tui.words.figures import age, lasting
 from tui.words.scene import Banner, Scene
@@ -58,6 +59,7 @@ class Player(Protocol):
 
 
 _JUMP_S = 10.0
+MOST_FILTERS = 20
 PLAYER: dict[str, Callable[[Player], None]] = {
     "play": lambda player: player.play_or_hold(),
     "step": lambda player: player.step(),
@@ -106,6 +108,7 @@ class Session:
     program: Callable[..., Sequence[str]] | None = None
     player: Player | None = None
     starter: Starter | None = None
+    trials: Trials | None = None
     run_id: str = ""
     past_run: RunView | None = None
     worker: str = ""
@@ -116,6 +119,7 @@ class Session:
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     looked: dict[str, str] = field(default_factory=dict)
+    filters: list[str] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     put_off: set[str] = field(default_factory=set)
     risen: frozenset[tuple[str, str]] = frozenset()
@@ -247,6 +251,8 @@ class Session:
             return violated
         if self.player:
             return _played(self.player)
+        if self.view.trying:
+            return _tried(self.view.trying, self.keymap.shown_by_idea["try"])
         if self.is_read_only or self.view.is_read_only:
             return Banner("WATCHING", "Nothing you press changes anything.", Role.WAITING)
         return None
@@ -264,6 +270,10 @@ class Session:
         waiting = bands_of(run)[Band.NEEDS_YOU] if run else []
         return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
 
+    def keep_filter(self, text: str) -> None:
+        """Keep a filter for the next time, the latest last."""
+        self.filters = [*(kept for kept in self.filters if kept != text), text][-MOST_FILTERS:]
+
     def remember(self, undoable: Undoable) -> None:
         """Something was done that can be taken back."""
         self.done.append(undoable)
@@ -274,6 +284,16 @@ def identity_of(worker: WorkerView, result: str = "") -> Seen:
     """Return what names a worker's change as it is shown, with the merge that is on screen."""
     tree = (worker.change.tree or "") if worker.change else ""
     return Seen(tree=tree, attempt=worker.attempt, result=result or None)
+
+
+def _tried(trying: Trying, key: str) -> Banner:
+    """Return which result lies in the user's checkout, and how to take it back."""
+    name, where = f"{trying.worker} of {trying.run}", clean_name(trying.worktree)
+    if not trying.is_whole:
+        said = f"{name} was cut short. `plait try --back` takes it back. {where}"
+        return Banner("TRYING", said, Role.FAILED)
+    said = f"{name} is in your checkout. {key} on it takes it back. {where}"
+    return Banner("TRYING", said, Role.WAITING)
 
 
 def _played(player: Player) -> Banner:

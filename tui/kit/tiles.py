@@ -1,28 +1,41 @@
-"""The tile of a live worker: what it does, its last output, its limits, in the rows there are."""
-
-import re
+"""The tile of a live worker: what it does, what it did last, its limits, in the rows there are."""
 
 from engine.limits import Dimension, Level
-from engine.messages.results import StepView, WorkerView
+from engine.messages.results import Change, StepView, WorkerView
 from engine.phases import Phase
-from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, spread, words
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, spread, words
+from tui.kit.deeds import deed_rows, newest_height
 from tui.kit.frames import framed
 from tui.kit.meters import is_nearly, meter, strip
-from tui.words.cutting import cut_command, wrap
+from tui.words.cutting import cut_command
 from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
 from tui.words.looks import MARK, WALLS, chip, glyph, look_of
-from tui.words.said import badge_row, change_text, level_of, mind_text, tool_text, wall_level
+from tui.words.said import (
+    badge_row,
+    change_text,
+    left_row,
+    level_of,
+    mind_text,
+    present_change,
+    tool_text,
+    wall_level,
+)
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
 
-_BAD = re.compile(r"\b(?:FAILED|FAIL|ERROR|Error:|Traceback|fatal:|panic:)\b|^E  ")
 _BAR = 12
 _NARROW, _NARROWER = 36, 34
-_LEAST = {"change": 6, "memory": 7, "output": 8, "candidate": 9, "cpu": 10, "blanks": 12}
+_LEAST = {
+    "change": 6,
+    "memory": 7,
+    "output": 8,
+    "candidate": 9,
+    "cpu": 10,
+    "left": 11,
+    "blanks": 12,
+}
 """From which height of the whole tile on a row is there."""
-_TALL = 20
-_NEWEST_MOST = 6
-"""The newest line is cut here: what goes on longer is a dump rather than a sentence."""
+_LOOKED_AT = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
 _WEAKER = frozenset({Level.SAMPLED, Level.ADVISORY})
 
 
@@ -53,11 +66,16 @@ def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, i
         above.append(_who(worker, step, cells))
     below = _figures(worker, scene, cells, height)
     room = height - 2 - len(above) - len(below)
+    lack = newest_height(worker, scene.now, cells) - room
+    if lack > 0:  # figures give way to its words
+        below = _figures(worker, scene, cells, max(height - lack, _LEAST["output"]))
+        room = height - 2 - len(above) - len(below)
     if height < _LEAST["output"] or room <= 0:
         return [*above, *below][: height - 2]
-    gap: list[Row] = [()] if height >= _LEAST["blanks"] and room > 3 else []  # noqa: PLR2004 - 2 of output
-    output = output_rows(worker, cells, room - 2 * len(gap), is_tall=height >= _TALL)
-    return [*above, *gap, *output, *gap, *below]
+    did = deed_rows(worker, scene.now, cells, room)
+    if height >= _LEAST["blanks"] and not did[-1]:
+        did = [(), *did[:-1]]
+    return [*above, *did, *below]
 
 
 def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
@@ -85,27 +103,6 @@ def _who(worker: WorkerView, step: StepView, cells: int) -> Row:
     return fit(row, cells)
 
 
-def output_rows(worker: WorkerView, cells: int, rows: int, *, is_tall: bool) -> list[Row]:
-    """The last lines it wrote, newest at the bottom; the newest is whole where there is room."""
-    drawn: list[Row] = []
-    for line in reversed(worker.last_lines):
-        most = 3 if is_tall else 2
-        pieces = wrap(line, cells, most if drawn else min(max(rows, 1), _NEWEST_MOST))
-        ink = line_ink(line)
-        drawn = [(Span(piece, ink),) for piece in pieces] + drawn
-        if len(drawn) >= rows:
-            break
-    drawn = drawn[-rows:] if rows > 0 else []
-    return drawn + [()] * (rows - len(drawn))
-
-
-def line_ink(line: str) -> Ink:
-    """Red where a line tells of a failure, bold where a command was run."""
-    if _BAD.search(line):
-        return Ink(Role.FAILED)
-    return BOLD if line.startswith("$ ") else TEXT
-
-
 def _figures(worker: WorkerView, scene: Scene, cells: int, height: int) -> list[Row]:
     """Use of cpu and memory, then what was changed, then a badge or clash."""
     rows: list[Row] = []
@@ -116,6 +113,9 @@ def _figures(worker: WorkerView, scene: Scene, cells: int, height: int) -> list[
             rows.append(cpu_row(worker, scene))
         if height >= _LEAST["memory"] or is_nearly(memory_share(worker)):
             rows.append(memory_row(worker, cells))
+        left = left_row(worker)
+        if left and (height >= _LEAST["left"] or any(span.ink.role is Role.LIMIT for span in left)):
+            rows.append(left)
     if height >= _LEAST["change"]:
         rows.append(change_row(worker, cells))
     badge = badge_row(worker, scene.now)
@@ -172,5 +172,12 @@ def change_row(worker: WorkerView, cells: int) -> Row:
             total = (usage.input_tokens or 0) + (usage.output_tokens or 0)
             spent += [tokens(total), "  "]
         spent.append(Span(cost(usage.usd), TEXT))
-    changed = change_text(worker) or words("no change yet")
-    return spread(changed, words(*spent), cells)
+    return spread(_changed(worker), words(*spent), cells)
+
+
+def _changed(worker: WorkerView) -> Row:
+    """Return its change; say what is known where there is none to be seen."""
+    change = present_change(worker)
+    if change is None and worker.phase in _LOOKED_AT:
+        return words("change not known yet")
+    return change_text(worker) if change and change != Change() else words("no change yet")

@@ -9,7 +9,7 @@ from tui.words.standing import Band, bands_of
 
 _ESC, _BELL, _END = "\x1b", "\x07", "\x1b\\"
 Needs = frozenset[tuple[str, str]]
-"""What waits for a human: the run, and the worker, or nothing for a run that has ended."""
+"""An item that waits for a human: the run, and the worker, or nothing for a run that has ended."""
 
 
 def needs_of(view: EngineView) -> Needs:
@@ -33,10 +33,12 @@ def sentence_of_new(before: Needs, now: Needs) -> str:
 
 
 def title_of_view(view: EngineView) -> str:
-    """The title of the terminal: how many wait, and in which repository."""
+    """The title of the terminal: how many wait, in which repository, and the newest run."""
     count = len({need for need in needs_of(view) if need[1]})
     name = view.repository.rstrip("/").rpartition("/")[2]
-    return clean(f"{f'({count}) ' if count else ''}plait {name}".strip())
+    run = max(view.runs, key=lambda run: run.started_at, default=None)
+    title = f"plait {name}{f': {run.name}' if run and run.name else ''}".strip()
+    return clean(f"({count}) {title}" if count else title)
 
 
 KEEP_TITLE, PUT_TITLE_BACK = f"{_ESC}[22;2t", f"{_ESC}[23;2t"

@@ -32,6 +32,19 @@ def countdown(seconds: float) -> str:
     return f"in {lasting(seconds)}"
 
 
+NEARLY = 0.85
+"""From this share of a limit on, little is left of it."""
+
+
+def remaining(seconds: float) -> str:
+    """Return a time that is left, no more exactly than it is known: `48 min`, `40 s`."""
+    if seconds < _MINUTE:
+        return f"{max(int(seconds), 0)} s"
+    if seconds < 2 * _HOUR:
+        return f"{int(seconds // _MINUTE)} min"
+    return lasting(seconds).rpartition(":")[0] + " h" if seconds < _DAY else lasting(seconds)
+
+
 def age(seconds: float) -> str:
     """Return how long ago, as a sentence says it: `6 min ago`."""
     whole = max(int(seconds), 0)

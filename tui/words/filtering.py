@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from engine.messages.results import StepView, WorkerView
+from engine.messages.results import RunView, StepView, WorkerView
 from tui.words.looks import look_of
 from tui.words.standing import Band, band_of, title_of
 
@@ -12,6 +12,23 @@ HINT = "text, phase: agent: step: check: needs:me, - in front leaves out"
 def filters(text: str, worker: WorkerView, step: StepView) -> bool:
     """Return if every term of a filter holds of a worker; an empty filter holds of all."""
     return all(_holds(term, worker, step) for term in text.casefold().split())
+
+
+def filters_step(text: str, step: StepView) -> bool:
+    """Return if a filter holds of a step's name, or of one of its workers."""
+    return all(
+        term in step.name.casefold() or any(filters(term, w, step) for w in step.workers)
+        for term in text.casefold().split()
+    )
+
+
+def filters_run(text: str, said: str, run: RunView | None = None) -> bool:
+    """Return if each term holds of what is said of a run, or of one of its workers."""
+    workers = [(worker, step) for step in run.steps for worker in step.workers] if run else []
+    return all(
+        term in said.casefold() or any(filters(term, w, step) for w, step in workers)
+        for term in text.casefold().split()
+    )
 
 
 def _holds(term: str, worker: WorkerView, step: StepView) -> bool:

@@ -43,7 +43,7 @@ class Pursued(NamedTuple):
 
 
 Deliveries = Mapping[tuple[str, str, str], Delivery]
-"""What has become of words said to agents, by run, worker and text."""
+"""The fate of words said to agents, by run, worker and text."""
 
 
 def pursued_of(command: Command, deliveries: Deliveries) -> Pursued | None:

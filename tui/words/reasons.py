@@ -16,6 +16,7 @@ READ_ONLY_IDEAS = frozenset(
         "new",
         "start",
         "land",
+        "try",
         "cap",
         "limits",
         "interrupt",
@@ -26,10 +27,10 @@ READ_ONLY_IDEAS = frozenset(
         "publish",
     }
 )
-"""What changes something: a console that only watches refuses these."""
+"""Ideas that change something: a console that only watches refuses these."""
 
 PLAYED_OVER = frozenset({"mark", "undo", "redo"})
-"""What cannot be done in a replay because its keys are those of the player."""
+"""Ideas that a replay lacks because their keys are those of the player."""
 
 _FROM_THE_DIFF = "comments are sent from where they stand; d opens the diff"
 ELSEWHERE = {
@@ -47,4 +48,4 @@ ELSEWHERE = {
     "review.show_space": "every byte is decided here, blanks too",
     "runs.diff": "runs are not compared; in one of them 4 compares its candidates",
 }
-"""What a key does on other screens and why it does not on this one."""
+"""The reasons why a key that works on other screens does nothing on this one."""

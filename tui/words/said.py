@@ -1,5 +1,6 @@
 """Sentences about one worker: on its card, in its row, on the message line."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from engine.limits import KINDS, Dimension, Enforcement, Level
@@ -7,7 +8,7 @@ from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
 from tui.words.cutting import cut_command
-from tui.words.figures import MINUS, clock, lasting, memory, some, tokens
+from tui.words.figures import MINUS, NEARLY, clock, lasting, memory, remaining, some, tokens
 
 _LIMITS = {kind.cause: kind.called for kind in KINDS.values()}
 _CAUSES = {
@@ -77,19 +78,36 @@ def telling(text: str) -> str:
 def change_text(worker: WorkerView, *, is_shown: bool = False) -> Row:
     """Say how much it changed, and what of it no diff shows: `8 files +88 -20 1 binary`.
 
-    Where the diff itself is shown, that says what it lacks.
+    Where the diff itself is shown, that says what it lacks. Of a worker that works it is the
+    change so far.
     """
-    change = worker.change
+    change = present_change(worker)
     if change is None:
         return ()
     row: list[Span] = [Span(some(change.files, "file"), TEXT)]
-    if change.insertions:
-        row += [Span(" "), Span(f"+{change.insertions}", Ink(Role.ADDED))]
-    if change.deletions:
-        row += [Span(" "), Span(f"{MINUS}{change.deletions}", Ink(Role.REMOVED))]
+    if lines := line_counts(change):
+        row += [Span(" "), *lines]
     if not is_shown and (unshown := unshown_in(change)):
         row += [Span(" "), Span(unshown, Ink(Role.WAITING))]
     return tuple(row)
+
+
+def line_counts(change: Change | None) -> Row:
+    """Return the lines added and removed; nothing where no line differs."""
+    if change is None:
+        return ()
+    added = Span(f"+{change.insertions}", Ink(Role.ADDED))
+    removed = Span(f"{MINUS}{change.deletions}", Ink(Role.REMOVED))
+    shown = [span for span in (added, removed) if span.text[1:] != "0"]
+    return (shown[0], Span(" "), shown[1]) if len(shown) > 1 else tuple(shown)
+
+
+_COLLECTED_LATER = frozenset({Phase.PREPARING, Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
+
+
+def present_change(worker: WorkerView) -> Change | None:
+    """Return its change; of an attempt that is not collected yet, the one that was seen last."""
+    return worker.so_far if worker.phase in _COLLECTED_LATER else worker.change
 
 
 def unshown_in(change: Change) -> str:
@@ -142,6 +160,39 @@ def mind_text(worker: WorkerView) -> str:
     if worker.turns:
         parts.append(some(worker.turns, "turn"))
     return ", ".join(parts)
+
+
+def left_row(worker: WorkerView) -> Row:
+    """Return what is left of its time and of its budgets, where it has some and tells its use.
+
+    Tokens out of a cache do not count, and it is not known here how many they are.
+    """
+    if worker.phase is not Phase.RUNNING:
+        return ()
+    used, limits = worker.own_usage, worker.limits
+    shown = (
+        _left(used.active_s, limits.time_seconds, remaining),
+        _left(used.usd, limits.budget_usd, lambda usd: f"${max(usd, 0.0):.2f}"),
+        _left(used.tokens, limits.budget_tokens, lambda n: f"≥{tokens(int(max(n, 0)))} tokens"),
+    )
+    row = [span for left in shown if left for span in (Span(", "), left)]
+    return words("left  ", *row[1:]) if row else ()
+
+
+def _left(used: float | None, limit: float | None, text: Callable[[float], str]) -> Span | None:
+    """Return what is left of a limit, hot where that is little."""
+    if used is None or not limit:
+        return None
+    is_little = used / limit >= NEARLY
+    return Span(text(limit - used), Ink(Role.LIMIT, bold=True) if is_little else TEXT)
+
+
+_BAD_ENDING = re.compile(r"exit [1-9]|fail|error|denied", re.IGNORECASE)
+
+
+def is_bad_ending(result: str) -> bool:
+    """Return whether the short result of a tool tells that it failed."""
+    return _BAD_ENDING.search(result) is not None
 
 
 def question_text(worker: WorkerView) -> str:

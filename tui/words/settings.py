@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from engine.limits import KINDS, Limits
 
 MOMENTS = "14:32, 14:32:05, 10m (ago), or 2026-03-01T14:32"
-"""How a time is written."""
+"""The form of a time."""
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -60,7 +60,7 @@ def waits_since(worker: WorkerView) -> float:
 
 
 Held = Mapping[str, tuple[Band, int]]
-"""Where each worker stood a moment ago: its band, and its place among all."""
+"""The place of each worker a moment ago: its band, and its rank among all."""
 
 
 def bands_of(run: RunView, held: Held | None = None) -> dict[Band, list[WorkerView]]:

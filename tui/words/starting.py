@@ -25,7 +25,7 @@ _MODES = {
     "rules": "rules answer first, then you",
 }
 PERMISSIONS = {"": "as plait.yaml says, else auto", **_MODES}
-"""Who answers agents that ask: the words of `--permissions`, and what each means."""
+"""The words of `--permissions`: who answers agents that ask."""
 
 
 def agent_row(agent: OfferedAgent) -> Row:

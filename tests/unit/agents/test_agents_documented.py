@@ -9,9 +9,10 @@ import pytest
 
 from engine.agents.contract import LaunchRequest, Steering
 from engine.agents.own_stream import OwnStream
-from engine.agents.registry import TABLES, adapters
+from engine.agents.registry import adapters
 from engine.agents.tables import AgentTable, TableRule, read_table
 from engine.plan.model import AgentChoice
+from tests.agents import stories
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "agents.md").read_text()
@@ -36,15 +37,21 @@ def test_every_agent_has_a_row() -> None:
     assert set(rows("agent")) == set(adapters())
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", *TABLES])
+@pytest.mark.parametrize("name", stories.CLIENTS)
 def test_a_row_says_what_the_adapter_can(name: str) -> None:
     _, asks, heard, resumed, forked, tokens, cost, hint = rows("agent")[name]
     can = adapters()[name].capabilities
-    words = {Steering.NOW: "at once", Steering.BY_RESUME: "by resuming", Steering.NO: "no"}
+    words = {
+        Steering.NOW: "at once",
+        Steering.AFTER_TURN: "after the turn",
+        Steering.BY_RESUME: "by resuming",
+        Steering.NO: "no",
+    }
     yes = {True: "yes", False: "no"}
     assert (asks, heard) == (yes[can.permission], words[can.steer])
     assert (resumed, forked) == (yes[can.resume], yes[can.fork])
-    assert (tokens, cost, hint) == (yes[can.usage], yes[can.cost], can.hint.value)
+    assert (tokens, cost) == (yes[can.usage], yes[can.cost])
+    assert hint == (can.hint.value if "-acp" not in name else "session, file or prompt")
 
 
 def test_every_record_of_the_protocol_is_described() -> None:
@@ -69,3 +76,19 @@ def test_the_table_that_is_shown_is_one() -> None:
 def test_every_option_is_read_somewhere() -> None:
     sources = "".join(path.read_text() for path in (DOCS.parent / "engine/agents").glob("*.py"))
     assert [name for name in rows("option") if f'"{name}"' not in sources] == []
+
+
+def test_the_page_says_which_stories_were_played_with_whom() -> None:
+    assert stories.page_table() in PAGE
+
+
+def test_who_cannot_play_a_story_is_said_by_its_capabilities() -> None:
+    driven_otherwise = {"scripted", "command", "acp", "jsonl", "callable"}
+    assert set(stories.CLIENTS) == set(adapters()) - driven_otherwise
+    can = {name: adapters()[name].capabilities for name in stories.CLIENTS}
+    mute = {name for name in can if not can[name].permission}
+    deaf = {name for name in can if can[name].steer is Steering.NO}
+    for story, wanted in (("allowed", mute), ("denied", mute), ("steer", deaf)):
+        assert {agent for one, agent in stories.CANNOT if one == story} == wanted
+    anew = {name for name in can if not (can[name].resume and can[name].resume_elsewhere)}
+    assert set(stories.BEGINS_ANEW) == anew

@@ -1,4 +1,4 @@
-"""Where logins are kept, and until when they are good."""
+"""Test where logins are kept, and until when they are good."""
 
 import base64
 import json

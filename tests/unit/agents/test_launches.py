@@ -1,4 +1,4 @@
-"""What each adapter starts: words, environment, files, input."""
+"""Test what each adapter starts: words, environment, files, input."""
 
 import json
 import tomllib
@@ -243,6 +243,16 @@ def test_codex_reads_its_prompt_from_its_input_which_then_ends() -> None:
     assert launched.argv[-3:] == ("resume", "s-1", "-")
     assert len(launched.first_input) == 300_000
     assert not launched.keeps_stdin
+
+
+@pytest.mark.parametrize(("mode", "asks"), [("ask", True), ("auto", False)])
+def test_opencode_over_acp_is_made_to_ask_where_somebody_is_to_be_asked(
+    mode: str, *, asks: bool
+) -> None:
+    permissions = Permissions(mode=PermissionMode(mode))
+    told = launch("opencode-acp", permissions=permissions, is_confined=True)
+    rules = json.loads(told.env.get("OPENCODE_PERMISSION", "{}"))
+    assert (rules.get("*") == "ask") is asks
 
 
 MUTE = ("codex", "gemini", "opencode", "copilot", "qwen", "pi", "cline", "aider", "mini")

@@ -66,7 +66,7 @@ def ending(agent: str, case: str) -> Ending:
 
 
 def lines_of(agent: str, case: str) -> Iterator[bytes]:
-    """What the agent wrote, and only that where both directions were recorded."""
+    """Return what the agent wrote, and only that where both directions were recorded."""
     for line in (TRANSCRIPTS / agent / f"{case}.ndjson").read_bytes().splitlines(keepends=True):
         if not line.startswith(b'{"from"'):
             yield line

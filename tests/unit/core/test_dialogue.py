@@ -11,6 +11,7 @@ from engine.limits import Limits
 from engine.messages.events import (
     Answered,
     Asked,
+    ChangeSeen,
     Delivery,
     IsolationViolated,
     RateLimitMet,
@@ -18,7 +19,7 @@ from engine.messages.events import (
     RunWaiting,
     Steered,
 )
-from engine.messages.results import Badge, Outcome, Question
+from engine.messages.results import Badge, Change, Outcome, Question
 from engine.phases import Phase
 from engine.plan.model import RetryMode, RetryRule
 from tests.support.core_runs import Told, a_run, who
@@ -177,6 +178,20 @@ def test_a_wait_for_the_model_is_told_with_its_end_until_it_is_over(told: Told):
     assert told.events == []
 
 
+def test_the_change_so_far_is_known_while_it_runs_and_told_where_it_differs(told: Told):
+    seen = Change(files=2, insertions=37, deletions=2)
+    told.tell(f.TreeSeen, "a", change=seen)
+    assert told.worker("a").attempt.so_far == seen
+    assert told.events == [
+        ChangeSeen(worker="a/worker_1", attempt=1, files=2, insertions=37, deletions=2)
+    ]
+    told.tell(f.TreeSeen, "a", change=seen)
+    assert told.events == []
+    told.tell(f.AttemptEnded, "a", ok=True)
+    told.tell(f.TreeSeen, "a", change=Change(files=9))
+    assert (told.events, told.worker("a").attempt.so_far) == ([], seen)
+
+
 def test_a_stall_is_a_badge_while_nothing_moves(told: Told):
     told.tell(f.StallSeen, "a")
     assert Badge.STALLED in told.worker("a").badges
@@ -299,7 +314,7 @@ def test_words_an_agent_without_a_session_did_not_hear_wait_for_a_retry(told: To
 
 
 def fate(told: Told) -> list[tuple[str, Delivery]]:
-    """What became of words so far, in order."""
+    """Return what became of words so far, in order."""
     return [(e.text, e.delivery) for e in told.history if isinstance(e, Steered)]
 
 

@@ -1,4 +1,4 @@
-"""What resolving a conflict and checking again come to: facts in, effects and events out."""
+"""Test what resolving a conflict and checking again come to: facts in, effects and events out."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is taken over from the user's configuration, and from whose files."""
+"""Test what is taken over from the user's configuration, and from whose files."""
 
 from engine.git.composition import with_trailers
 from engine.git.plumbing.hardening import disarm

@@ -1,4 +1,4 @@
-"""What copying an index must keep."""
+"""Test what copying an index must keep."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which paths must never be published."""
+"""Test which paths must never be published."""
 
 import pytest
 

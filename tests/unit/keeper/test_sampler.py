@@ -1,4 +1,4 @@
-"""What is believed of memory: suspicion by what is resident, proof by what is proportional."""
+"""Test what is believed of memory: suspicion by what is resident, proof by what is proportional."""
 
 import pytest
 

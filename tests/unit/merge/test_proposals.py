@@ -1,4 +1,4 @@
-"""What is offered for a hunk, why, and what stands under the cursor."""
+"""Test what is offered for a hunk, why, and what stands under the cursor."""
 
 import pytest
 

@@ -108,7 +108,7 @@ def _tasks() -> set[int]:
 
 
 async def _cancelled_after(pattern: Callable[[Any], Awaitable[Any]], world: World, n: int) -> bool:
-    """Whether `pattern` was cut short by a cancellation after `n` turns of the loop."""
+    """Return whether `pattern` was cut short by a cancellation after `n` turns of the loop."""
 
     async def canceller() -> None:
         for _ in range(n):

@@ -1,4 +1,4 @@
-"""How close to a perfect list schedule the bounded patterns come, by a clock that jumps."""
+"""Test how close to a perfect list schedule the bounded patterns come, by a clock that jumps."""
 
 import heapq
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ SKEWED = [8.0 if index % 3 == 0 else 1.0 for index in range(24)]
 
 
 def list_schedule(lengths: list[float], k: int) -> float:
-    """When the last ends if `k` take the next one as soon as they are free."""
+    """Return when the last ends if `k` take the next one as soon as they are free."""
     free = [0.0] * k
     for length in lengths:
         heapq.heappush(free, heapq.heappop(free) + length)

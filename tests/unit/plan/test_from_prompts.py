@@ -36,14 +36,39 @@ def who(plan: Plan) -> list[list[str]]:
 
 def test_one_prompt_is_one_step():
     plan = plan_from_prompts(["Fix it"], ["claude"])
-    assert [s.name for s in plan.steps] == ["task"]
-    assert (plan.name, plan.steps[0].policy) == ("task", Policy(PolicyKind.ALL))
+    assert [s.name for s in plan.steps] == ["fix-it"]
+    assert (plan.name, plan.steps[0].policy) == ("Fix it", Policy(PolicyKind.ALL))
     assert plan.steps[0].workers[0].prompt == "Fix it"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "title", "name"),
+    [
+        ("\n  Fix the quoted-field.\nKeep it.", "Fix the quoted-field", "fix-the-quoted-field"),
+        (
+            "Make the parser read its input only once, please",
+            "Make the parser read its input only",
+            "make-the-parser-read",
+        ),
+        ("x" * 60, "x" * 40, "x" * 20),
+        ("\u4fee\u6b63", "\u4fee\u6b63", "task"),
+        ("a\x1b[2Jb: c", "a\\x1b[2Jb: c", "a-x1b-2jb-c"),
+    ],
+)
+def test_a_run_is_named_by_its_prompt(prompt: str, title: str, name: str):
+    plan = plan_from_prompts([prompt], ["claude"])
+    assert (plan.name, plan.steps[0].name) == (title, name)
+
+
+def test_prompts_that_begin_alike_have_names_of_their_own():
+    plan = plan_from_prompts(["Do it", "do it!", "do IT"], ["claude"])
+    assert plan.name == "Do it and 2 more"
+    assert [step.name for step in plan.steps] == ["do-it", "do-it-2", "do-it-3"]
 
 
 def test_several_prompts_are_independent_steps():
     plan = plan_from_prompts(["a", "b"], ["claude"])
-    assert [(s.name, s.dependencies) for s in plan.steps] == [("prompt-1", ()), ("prompt-2", ())]
+    assert [(s.name, s.dependencies) for s in plan.steps] == [("a", ()), ("b", ())]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +90,38 @@ def test_several_candidates_are_all_let_finish(
     assert plan.steps[0].has_candidates
 
 
+@pytest.mark.parametrize(
+    ("agents", "replicas", "expected"),
+    [
+        (["claude"], None, ["claude a", "claude b"]),
+        (["claude"], 2, ["claude a", "claude a", "claude b", "claude b"]),
+        (["claude:2", "codex"], None, ["claude a"] * 2 + ["claude b"] * 2 + ["codex a", "codex b"]),
+        ([], None, ["mine a", "mine b"]),
+    ],
+)
+def test_candidates_fan_out_over_models(
+    agents: list[str], replicas: int | None, expected: list[str]
+):
+    plan = plan_from_prompts(
+        ["x"], agents, models=["a", " b"], replicas=replicas, manifest=None if agents else OWN
+    )
+    found = [worker.agent for worker in plan.steps[0].workers]
+    assert [f"{agent.name} {agent.model}" for agent in found if agent] == expected
+    assert plan.steps[0].policy == Policy(PolicyKind.SETTLED)
+
+
+def test_one_model_is_one_worker():
+    (worker,) = plan_from_prompts(["x"], ["claude"], models=["opus"]).steps[0].workers
+    assert worker.agent is not None
+    assert worker.agent.model == "opus"
+
+
+@pytest.mark.parametrize(("models", "words"), [(["a", ""], "no name"), (["a", "a "], "twice")])
+def test_models_that_name_nothing_new_are_refused(models: list[str], words: str):
+    with pytest.raises(PlanError, match=words):
+        plan_from_prompts(["x"], ["claude"], models=models)
+
+
 def test_a_policy_that_is_named_goes_first():
     defaults = PlanDefaults(policy="race", check="make", auto_merge=True)
     plan = plan_from_prompts(["x"], ["claude:2"], defaults=defaults)
@@ -80,7 +137,7 @@ def test_a_policy_that_is_none_is_refused_even_where_one_worker_needs_none():
 def test_the_manifest_of_the_repository_holds():
     plan = plan_from_prompts(["x"], replicas=5, manifest=OWN)
     assert who(plan) == [["mine"] * 3]
-    assert plan.clamps[0].where == "task.concurrency"
+    assert plan.clamps[0].where == "x.concurrency"
     assert (plan.runtime.target, plan.workspace.setup) == ("dev", "npm ci")
 
 

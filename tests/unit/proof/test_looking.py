@@ -75,7 +75,7 @@ class Ground:
         return TreeQuestion(worker, self.sight.before(self.state, worker, self.known)[0])
 
     def end(self, *several: TreeQuestion) -> list[set[str]]:
-        """What each is told, when all end together; what each is told alone is the same."""
+        """Return what each is told, when all end together; what each is told alone is the same."""
         alone = [_names(*self.sight.after(self.state, self.known, [each])) for each in several]
         together = self.sight.after(self.state, self.known, several)
         assert alone == [_names(each) for each in together]

@@ -1,4 +1,4 @@
-"""Who asks while others are answered is answered with the next, and never by an older look."""
+"""Test who asks while others are answered is answered with the next, and never by an older look."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which attempts are over, and whether what their keepers wrote stayed as it was."""
+"""Test which attempts are over, and whether what their keepers wrote stayed as it was."""
 
 import shutil
 import time

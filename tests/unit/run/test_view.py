@@ -1,4 +1,4 @@
-"""What a console is shown of attempts: their number never passes how many there may be."""
+"""Test what a console is shown of attempts: their number never passes how many there may be."""
 
 from engine.core import facts as f
 from engine.plan.model import RetryMode, RetryRule

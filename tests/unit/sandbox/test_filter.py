@@ -31,7 +31,7 @@ IOCTL = {X86: 16, I386: 54, ARM: 29, ARM32: 54, 0xC00000F3: 29}
 def judge(
     machine: str, sockets: str, architecture: int, *numbers: int, among_others: bool = True
 ) -> str:
-    """What the kernel would do with one system call."""
+    """Return what the kernel would do with one system call."""
     code = program(machine, sockets, is_among_others=among_others)
     lines = list(struct.iter_unpack("=HBBI", code))
     call, *arguments = (*numbers, 0, 0, 0, 0, 0, 0)[:7]

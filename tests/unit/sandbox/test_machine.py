@@ -1,4 +1,4 @@
-"""What is kept of a probe, and what the two variables make of it."""
+"""Test what is kept of a probe, and what the two variables make of it."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which of the user's programs are shown to an attempt, and what is never shown with them."""
+"""Test which of the user's programs are shown to an attempt, and what is never shown with them."""
 
 from pathlib import Path
 

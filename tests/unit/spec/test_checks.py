@@ -1,4 +1,4 @@
-"""What must agree between the parts of a manifest, and inside its steps."""
+"""Test what must agree between the parts of a manifest, and inside its steps."""
 
 import pytest
 
@@ -9,7 +9,7 @@ STEPS = "agents: {fast: {adapter: claude}}\npipelines:\n- name: p\n  steps:\n"
 
 
 def problems(steps: str, *, head: str = "") -> list[str]:
-    """What is wrong with the steps, the keys without `pipelines[0].`."""
+    """Return what is wrong with the steps, the keys without `pipelines[0].`."""
     source = (head + "\n" + STEPS[STEPS.index("pipelines") :] if head else STEPS) + steps
     try:
         load_manifest(source.encode(), file="f")
@@ -301,3 +301,42 @@ def test_what_binds_workers_to_this_machine_cannot_stand_beside_another_site(
     step = "  - {name: s, prompt: x, merge: none}\n"
     assert why in problems(step, head=head.format("child", setting))[0]
     assert problems(step, head=head.format("local", setting)) == []
+
+
+def test_a_step_names_a_site_that_there_is():
+    (found,) = problems("  - {name: s, agent: claude, prompt: x, site: childe}\n")
+    assert found.endswith("'childe' is no site|child"), found
+
+
+def test_a_step_that_lives_elsewhere_is_bound_to_no_machine():
+    head = "agents: {a: {adapter: claude}}\nruntime: {isolation_strategy: directory}"
+    (found,) = problems("  - {name: s, prompt: x, merge: none, site: child}\n", head=head)
+    assert "only what git knows is carried there" in found
+
+
+CLUSTER = (
+    "agents: {a: {adapter: claude}}\n"
+    "runtime: {sites: {default: %s, gpu-box: {ray: {address: h:1}}}}"
+)
+
+
+@pytest.mark.parametrize(("default", "step"), [("gpu-box", "local"), ("local", "gpu-box")])
+def test_a_cluster_is_a_site_under_its_name(default: str, step: str):
+    steps = f"  - {{name: s, prompt: x, site: {step}}}\n"
+    assert problems(steps, head=CLUSTER % default) == []
+
+
+@pytest.mark.parametrize(
+    ("sites", "complaint"),
+    [
+        ("{child: {ray: {address: h:1}}}", "the name child is taken"),
+        ("{a/b: {ray: {address: h:1}}}", "letters, digits"),
+        ("{box: child}", "expected a mapping"),
+        ("{default: box}", "'box' is no site"),
+        ("{box: {ray: {address: h:1, resources: {gpu: 0}}}}", "expected more than 0"),
+    ],
+)
+def test_a_site_that_cannot_be_is_told(sites: str, complaint: str):
+    head = f"agents: {{a: {{adapter: claude}}}}\nruntime: {{sites: {sites}}}"
+    found = problems("  - {name: s, prompt: x}\n", head=head)
+    assert complaint in found[0], found

@@ -1,4 +1,4 @@
-"""What the grammar knows and this version cannot do is refused with its reason."""
+"""Test what the grammar knows and this version cannot do is refused with its reason."""
 
 import pytest
 

@@ -23,7 +23,7 @@ def test_the_end_of_a_run_is_called_out():
 
 
 def test_the_title_counts_who_waits_and_carries_nothing_foreign():
-    assert title_of_view(csvlite()) == f"({len(needs_of(csvlite()))}) plait csvlite"
+    assert title_of_view(csvlite()) == f"({len(needs_of(csvlite()))}) plait csvlite: fix"
     title = title_of_view(csvlite(repository="/a/evil\x1b]52;c;aGk=\x07"))
     assert "\x1b" not in title
     assert "\x07" not in title

@@ -1,4 +1,4 @@
-"""What the system refuses is told with what to do about it."""
+"""Test what the system refuses is told with what to do about it."""
 
 import argparse
 import errno

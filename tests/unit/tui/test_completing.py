@@ -1,4 +1,4 @@
-"""What shells complete and the manual says: every command, every option, and nothing else."""
+"""Test what shells complete and the manual says: every command, every option, and nothing else."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def quoted(*words: str) -> str:
 
 
 def answers(lines: list[str]) -> Iterator[list[str]]:
-    """What a shell said to each of many questions, with a line of `=` behind each answer."""
+    """Return what a shell said to each of many questions, with a line of `=` behind each answer."""
     answer: list[str] = []
     for line in lines:
         if line == "=":

@@ -1,4 +1,4 @@
-"""What keys ask of the engine: each a command, asked first where it must be."""
+"""Test what keys ask of the engine: each a command, asked first where it must be."""
 
 from dataclasses import replace
 

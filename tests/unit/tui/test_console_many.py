@@ -12,7 +12,7 @@ from tests.support.world import NOW, changed, csvlite, many, worker
 from tui.kit.dialogs import AskDialog
 from tui.words.filtering import filters
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 RUNNING = ["port/worker_1", "port/worker_4", "port/worker_10"]
 CANCELLED, CONFLICT = "port/worker_9", "port/worker_7"
 
@@ -69,6 +69,70 @@ async def test_fleet_shows_what_is_filtered_for_while_it_is_typed(size: tuple[in
         await console.do("leave")
         await console.shows("REVIEW")
         assert "6 of 20" not in console.text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+async def test_the_inbox_shows_what_is_filtered_for(size: tuple[int, int]):
+    async with opened(csvlite(), size=size) as console:
+        await console.do("go_inbox", "search")
+        await console.type("phase:failed")
+        await console.shows("/phase:failed   1 of 3", "port/cli.py")
+        assert console.app.session.worker == "port/worker_2"
+        assert "implement/worker_2" not in console.text
+        await console.press("enter")
+        await console.do("search")
+        await console.type(" nobody")
+        await console.shows("Nothing matches.", "0 of 3")
+        await console.press("escape")
+        await console.shows("3 wait for you")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+async def test_the_plan_shows_the_steps_that_are_filtered_for(size: tuple[int, int]):
+    async with opened(csvlite(), size=size) as console:
+        await console.do("go_plan", "search")
+        await console.type("needs:me")
+        await console.shows("/needs:me   2 of 4", "STEPS 2")
+        await console.press("enter")
+        await console.do("last")
+        await console.shows("STEP port")
+        await console.do("up")
+        await console.shows("STEP implement")
+        await console.do("leave")
+        await console.shows("design", "tests")
+        assert "2 of 4" not in console.text
+
+
+async def test_runs_are_filtered_by_their_title_their_agents_and_what_needs_a_human():
+    view = csvlite()
+    older = replace(view.runs[0], run="1111", name="Make it red", steps=view.runs[0].steps[:1])
+    async with opened(replace(view, runs=(older, view.runs[0]))) as console:
+        await console.do("go_runs", "search")
+        await console.type("make red")
+        await console.shows("1 of 2", "Make it red")
+        assert "2f1c" not in console.text.split("1 of 2")[1]
+        await console.press("escape")
+        await console.do("search")
+        await console.type("agent:codex needs:me\n")
+        await console.shows("1 of 2", "2f1c")
+        assert "1111" not in console.text.split("1 of 2")[1]
+        await console.do("leave")
+        await console.shows("1111", "2f1c")
+
+
+async def test_filters_of_before_are_brought_back_on_every_screen():
+    async with opened(csvlite()) as console:
+        await console.do("search")
+        await console.type("phase:run\n")
+        await console.do("search")
+        await console.type(" agent:codex\n")
+        await console.do("go_inbox", "search")
+        await console.press("up")
+        await console.shows("/phase:run agent:codex")
+        await console.press("up")
+        await console.shows("/phase:run   ")
+        await console.press("down", "down")
+        await console.shows("3 wait for you")
 
 
 async def test_a_filter_is_left_by_escape_while_it_is_typed():

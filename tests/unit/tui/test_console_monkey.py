@@ -13,7 +13,7 @@ from tests.support.consoles import opened, strips_on
 from tests.support.world import NOW, FakePort, changed, csvlite, log_lines, many
 from tui.keys import default_keymap
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 _NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q"}
 _KEYS = sorted({key for keys in default_keymap().keys.values() for key in keys} - _NOT)
 

@@ -30,7 +30,7 @@ from tui.kit import screen as base
 from tui.kit.dialogs import HelpPage, Picker
 from tui.screens.worker.reading import SearchLine
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
 RUNNING = "implement/worker_1"
 SEEN = Seen(tree="b1b1b1b1", attempt=1)

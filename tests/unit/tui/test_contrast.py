@@ -43,6 +43,7 @@ async def _diffing(size: tuple[int, int]) -> AsyncIterator[Console]:
         yield console
 
 
+@pytest.mark.long
 async def test_every_colour_can_be_read_on_every_ground_it_is_drawn_on():
     pairs: Pairs = {}
     async with _diffing(_WIDE) as console:

@@ -13,7 +13,7 @@ from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.app import Options
 from tui.words.figures import MINUS
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 RUNNING = "implement/worker_1"
 WIDE = (160, 40)
 

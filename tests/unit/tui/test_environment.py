@@ -1,5 +1,7 @@
 """The environment of a worker: names of variables, its folders, its sandbox; never a secret."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.messages.results import Entrance
@@ -44,6 +46,20 @@ async def test_the_palette_leads_there_and_the_tab_is_clicked():
         await console.shows("FOLLOW")
         await console.pilot.click(offset=(lines[y].index("Env"), y))
         await _shows_environment(console)
+
+
+async def test_a_worker_that_lives_elsewhere_says_where():
+    view = csvlite()
+    (run, *others) = view.runs
+    steps = tuple(
+        replace(step, workers=tuple(replace(w, site="gpu-box/n1") for w in step.workers))
+        for step in run.steps
+    )
+    elsewhere = replace(view, runs=(replace(run, steps=steps), *others))
+    async with opened(port=FakePort(elsewhere)) as console:
+        console.app.session.worker = "implement/worker_1"
+        await console.do("go_worker", "go_environment")
+        await console.shows("site     gpu-box/n1", "files")
 
 
 async def test_a_worker_without_a_workspace_says_why():

@@ -17,6 +17,21 @@ def test_durations(seconds: float, text: str):
     assert f.lasting(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (7199, "119 min"),
+        (7500, "2:05 h"),
+        (90_000, "1d 1h"),
+    ],
+)
+def test_times_that_are_left(seconds: float, text: str):
+    assert f.remaining(seconds) == text
+
+
 def test_what_is_not_known_is_a_dash_and_never_a_zero():
     assert f.lasting(None) == f.UNKNOWN
     assert f.cost(None) == f.UNKNOWN

@@ -5,8 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from engine.limits import Limits, Usage
+from engine.messages.deeds import Deed
+from engine.messages.logs import LogKind
 from engine.messages.results import (
     Badge,
+    Change,
     EngineView,
     Outcome,
     Question,
@@ -21,13 +25,14 @@ from tui.keys import default_keymap
 from tui.kit.bars import Hint, footer
 from tui.kit.cards import card, question_fits
 from tui.kit.chrome import beads_of, run_line, top_bar
+from tui.kit.deeds import deed_rows
 from tui.kit.rail import CELLS, rail
 from tui.kit.tiles import tile
 from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
-from tui.screens.worker.page import limits_tab
+from tui.screens.worker.page import limits_tab, worker_subject
 from tui.words import standing
-from tui.words.said import now_text
+from tui.words.said import left_row, now_text
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
@@ -152,10 +157,127 @@ def test_tiles_show_tool_output_memory_change_and_clash():
     assert "922M" in text
 
 
+@pytest.mark.parametrize(("cells", "says_it"), [(80, True), (60, False), (120, False)])
+def test_a_narrow_page_of_a_worker_tells_in_its_head_what_is_left(cells: int, *, says_it: bool):
+    view = csvlite()
+    step = view.runs[0].steps[1]
+    row = worker_subject(step.workers[0], step, _scene(view), cells)
+    assert row_width(row) == cells
+    assert ("left  25 min, $1.58" in text_of([row])) is says_it
+
+
+def _did(cells: int, rows: int, *deeds: Deed) -> list[str]:
+    one = replace(csvlite().runs[0].workers[1], attempt_since=NOW - 60, lately=deeds)
+    drawn = deed_rows(one, NOW, cells, rows)
+    assert len(drawn) == rows
+    assert all(row_width(row) <= cells for row in drawn)
+    return [text_of([row]).rstrip() for row in drawn if row]
+
+
+def test_a_dump_is_folded_and_the_words_before_it_stay():
+    says = Deed(at=NOW - 50, kind=LogKind.SAYS, text="I look at the scanner.")
+    edit = Deed(at=NOW - 45, kind=LogKind.TOOL, text="Edit  src/a.py  +31 -4")
+    dump = Deed(
+        at=NOW - 40,
+        kind=LogKind.TOOL,
+        text="Bash  pytest -q",
+        result="exit 1, 3.1 s",
+        error="FAILED test_a",
+        tail=("noise", "1 failed in 3.0 s"),
+        count=5000,
+    )
+    assert _did(60, 8, says, edit, dump) == [
+        " 0:10 says   I look at the scanner.",
+        " 0:15 edits  src/a.py                                 +31 -4",
+        " 0:20 runs   pytest -q                         exit 1, 3.1 s",
+        "             FAILED test_a",
+        "             1 failed in 3.0 s                   5,000 lines",
+    ]
+    assert _did(34, 3, says, edit, dump) == [
+        "runs   pytest -q            exit 1",
+        "       FAILED test_a",
+        "       1 failed in 3.0 s",
+    ]
+    assert _did(24, 2, says, dump)[0] == "pytest -q         exit 1"
+
+
+def test_figures_give_way_to_the_newest_words():
+    said = "I have looked at all three of them: the second reads its input twice, others once"
+    view = csvlite()
+    step = view.runs[0].steps[1]
+    one = replace(step.workers[0], clashes=(), lately=(Deed(at=NOW, kind=LogKind.SAYS, text=said),))
+    assert "cpu" in text_of(tile(one, step, _scene(view), (60, 10), is_focused=False))
+    rows = text_of(tile(one, step, _scene(view), (37, 10), is_focused=False))
+    assert "once" in rows
+    assert "cpu" not in rows
+    assert "8 files +88" in rows
+
+
+def test_the_kinds_of_what_it_did_have_their_words_and_inks():
+    asks = Deed(at=NOW, kind=LogKind.NOTE, text="asks: may I?")
+    thinks = Deed(at=NOW, kind=LogKind.THOUGHT, text="hm")
+    reads = Deed(at=NOW, kind=LogKind.TOOL, text="Read  a.py")
+    other = Deed(at=NOW, kind=LogKind.TOOL, text="TodoWrite", result="failed, 2.0 s")
+    one = replace(csvlite().runs[0].workers[1], lately=(asks, thinks, reads, other))
+    rows = deed_rows(one, NOW, 60, 4)
+    said = [text_of([row]).split(maxsplit=1)[1] for row in rows]
+    assert said[:3] == ["asks   may I?", "thinks hm", "reads  a.py"]
+    assert said[3].startswith("tool   TodoWrite ")
+    assert rows[1][-1].ink.italic
+    assert rows[3][-1].ink.role is Role.FAILED
+
+
+def test_an_agent_that_tells_nothing_of_itself_shows_its_output():
+    out = Deed(at=NOW, kind=LogKind.OUTPUT, tail=("one", "two", "three"), count=900)
+    assert _did(40, 2, out) == ["two", "three"]
+
+
+def test_a_tile_claims_no_change_before_its_files_were_looked_at():
+    name = "port/worker_3"
+    for so_far, said in (
+        (None, "change not known yet"),
+        (Change(), "no change yet"),
+        (Change(files=1, insertions=2), "1 file +2"),
+    ):
+        view = changed(csvlite(), name, so_far=so_far, change=Change(files=99))
+        step = next(step for step in view.runs[0].steps if step.name == "port")
+        rows = tile(step.workers[2], step, _scene(view), (60, 12), is_focused=False)
+        assert said in text_of(rows)
+        assert "99 files" not in text_of(rows)
+
+
+def test_a_tile_tells_what_is_left_of_its_time_and_budgets_and_warns_when_that_is_little():
+    view = csvlite()
+    step = next(step for step in view.runs[0].steps if step.name == "port")
+    limits = Limits(time_seconds=600, budget_usd=2.0, budget_tokens=20_000)
+    one = replace(step.workers[2], limits=limits)
+    rows = tile(one, step, _scene(view), (60, 12), is_focused=False)
+    assert "left  6 min, $1.73, ≥1.1k tokens" in text_of(rows)
+    row = left_row(one)
+    assert {span.text: span.ink.role for span in row}["≥1.1k tokens"] is Role.LIMIT
+    assert {span.text: span.ink.role for span in row}["6 min"] is Role.TEXT
+    untold = replace(one, usage=Usage())
+    assert left_row(untold) == ()
+    assert left_row(replace(one, phase=Phase.REVIEWING)) == ()
+    assert "left" in text_of(tile(one, step, _scene(view), (60, 9), is_focused=False))
+    calm = replace(one, limits=Limits(time_seconds=6000))
+    assert "left" not in text_of(tile(calm, step, _scene(view), (60, 9), is_focused=False))
+
+
+def test_the_table_has_a_column_of_changes_as_soon_as_there_is_one():
+    text = _text(csvlite(), 80, 20)
+    assert "CHANGE" in text
+    assert "+88 \u221220" in text
+    assert "CHANGE" not in _text(many(4), 80, 20)
+
+
 def test_a_tile_has_the_newest_line_whole_and_only_the_older_ones_cut():
     said = "quotes has three candidates: go to one of them, look at it and press a to choose it"
     view = changed(
-        csvlite(), "implement/worker_1", last_lines=(said, said.replace("quotes", "new"))
+        csvlite(),
+        "implement/worker_1",
+        lately=(),
+        last_lines=(said, said.replace("quotes", "new")),
     )
     text = _text(view)
     newest = [line.split("│")[1].strip() for line in text.split("\n") if "│" in line]

@@ -47,6 +47,7 @@ o     | one more      | one more      | one more      | one more      | one more
 O     | pull request  | pull request  | pull request  | pull request  | pull request  | pull request
 w     | by name       | by name       | by name       | by name       | by name       | by name
 f     | whole screen  | whole screen  | whole screen  | whole screen  | whole screen  | whole screen
+W     | checkout      | checkout      | checkout      | .             | checkout      | checkout
 T     | shell         | shell         | shell         | shell         | shell         | shell
 y     | copy          | copy          | copy          | copy          | copy          | copy
 Y     | copy          | copy          | copy          | copy          | copy          | copy

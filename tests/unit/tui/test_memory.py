@@ -37,6 +37,17 @@ async def test_marks_and_unsent_comments_survive_a_restart(tmp_path: Path):
         assert len(console.screen.session.seen) == 1
 
 
+async def test_filters_survive_a_restart(tmp_path: Path):
+    memory = tmp_path / "console.json"
+    async with opened(port=_port(), options=_options(memory)) as console:
+        await console.do("search")
+        await console.type("phase:failed\n")
+    async with opened(port=_port(), options=_options(memory)) as console:
+        await console.do("search")
+        await console.press("up")
+        await console.shows("/phase:failed   1 of 8")
+
+
 @pytest.mark.parametrize("left", ["", "{", "[]", '{"seen": 3}', '{"seen": [], "comments": [{}]}'])
 async def test_a_memory_that_cannot_be_read_is_begun_anew(tmp_path: Path, left: str):
     memory = tmp_path / "console.json"

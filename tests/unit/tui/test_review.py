@@ -83,7 +83,7 @@ class Reviewing:
 
 
 def decided(port: ReviewPort, path: str = IO) -> list[str | None]:
-    """What is decided for each hunk of a file."""
+    """Return what is decided for each hunk of a file."""
     return [hunk.choice for hunk in port.view_of().file(path).hunks]
 
 
@@ -296,6 +296,7 @@ async def test_a_conflict_of_the_base_goes_on_without_a_check():
         assert given.is_finished
 
 
+@pytest.mark.long
 async def test_leaving_and_coming_back_finds_everything_as_it_was():
     given = port()
     async with Reviewing(given) as console:
@@ -453,6 +454,7 @@ _NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q", "E", "T"}
 _KEYS = sorted({key for keys in default_keymap().keys.values() for key in keys} - _NOT)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(seed: int):
     chance = Random(seed)

@@ -9,7 +9,7 @@ from tests.support.world import NOW
 from tests.unit.tui.test_review import port
 from tui.app import Options
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 
 async def _opened(console: Console) -> Console:

@@ -58,6 +58,25 @@ def test_what_is_written_to_a_terminal_that_is_gone_holds_nothing_up():
     assert not writer.is_alive()
 
 
+_WRITES_TO_NOBODY = """
+import os, sys
+from tui.kit.private import drop_unwritten
+master, slave = os.openpty()
+os.dup2(slave, 1)
+os.close(master)
+sys.stdout.write("a frame")
+if "drop" in sys.argv:
+    drop_unwritten()
+raise SystemExit(7)
+"""
+
+
+@pytest.mark.parametrize(("word", "code"), [("drop", 7), ("leave", 120)])
+def test_what_no_terminal_took_changes_nothing_of_the_exit_code(word: str, code: int):
+    with process_in_pty(_WRITES_TO_NOBODY, word, PYTHONUNBUFFERED="") as console:
+        assert console.process.wait(timeout=30) == code
+
+
 def test_a_console_whose_terminal_was_closed_ends():
     with console_in_pty() as console:
         console.wait_written(READY)
@@ -148,7 +167,7 @@ def test_a_terminal_that_shrinks_and_grows_is_drawn_anew():
 
 def test_a_human_who_looks_elsewhere_is_called_by_bell_title_and_notification():
     with process_in_pty(CALLING, TMUX="of-some-server") as console:
-        console.wait_written(b"\x1b]2;(3) plait csvlite\x07")
+        console.wait_written(b"\x1b]2;(3) plait csvlite: fix\x07")
         called = b"\x07\x1bPtmux;\x1b\x1b]9;implement/worker_2 needs you\x07\x1b\\"
         assert called in console.written
         console.press(b"\x11")

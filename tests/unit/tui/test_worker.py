@@ -43,7 +43,7 @@ def said(*texts: str) -> tuple[LogLine, ...]:
 
 
 def place(console: Console, text: str) -> Offset:
-    """Where a text stands on the screen."""
+    """Return where a text stands on the screen."""
     for y, line in enumerate(console.text.split("\n")):
         if text in line:
             return Offset(line.index(text), y)

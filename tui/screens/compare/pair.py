@@ -68,7 +68,7 @@ def code_rows(hunk: CandidateHunkView, other: CandidateHunkView | None, width: i
 
 
 def result_row(pane: ComparePane, cells: int) -> Row:
-    """What the taken hunks add up to, and whether exactly that was checked."""
+    """Say what the taken hunks add up to, and whether exactly that was checked."""
     parts: list[str | Span] = [Span(" RESULT ", BOLD)]
     for at in range(len(pane.rows)):
         count = sum(

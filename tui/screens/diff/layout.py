@@ -50,7 +50,7 @@ class Shape:
     about: str = ""
 
     def is_folded_file(self, file: FileDiff) -> bool:
-        """What a program wrote, or nobody reads, is folded until it is opened; others if told."""
+        """Fold what a program wrote, or nobody reads, until it is opened; others if told."""
         is_at_first = (file.is_generated or file.is_huge) and not self.has_generated
         return is_at_first != (file.path in self.folded_files)
 

@@ -154,7 +154,7 @@ class DiffPane:
         return [line.text for line in lines if line is not None]
 
     def spot(self) -> Comment | None:
-        """Where a comment would stand: the last line of the range, or the hunk's first one."""
+        """Return the line of a comment: the last one of the range, or the hunk's first one."""
         place = self.place
         found = self._file_hunk(place) if place else None
         if place is None or found is None:

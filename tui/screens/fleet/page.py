@@ -225,7 +225,7 @@ def _emergency(
 
 
 class _Shares(NamedTuple):
-    """How the height is shared out: rows of cards and tiles, and how high each is."""
+    """Share the height out: rows of cards and tiles, and how high each is."""
 
     card_rows: int
     card_height: int

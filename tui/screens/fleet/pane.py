@@ -77,21 +77,19 @@ class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
         Its tile is brought there when it has moved, and when a key was pressed.
         """
         names = {piece.name for piece in pieces}
-        has_moved = names != self._tiles.keys()
+        known = [(tile, piece) for piece in pieces if (tile := self._tiles.get(piece.name))]
+        moved = [tile for tile, piece in known if tile.piece and tile.piece.place != piece.place]
+        has_moved = bool(moved) or names != self._tiles.keys()
         for name in self._tiles.keys() - names:
             _ = self._tiles.pop(name).remove()
-        new = []
-        for piece in pieces:
-            tile = self._tiles.get(piece.name)
-            if tile is None:
-                self._tiles[piece.name] = tile = WorkerTile(piece)
-                new.append(tile)
-            has_moved = has_moved or tile.piece is None or tile.piece.place != piece.place
+        new = [WorkerTile(piece) for piece in pieces if piece.name not in self._tiles]
+        self._tiles.update({tile.piece.name: tile for tile in new if tile.piece})
+        for tile, piece in known:
             tile.piece = piece
         if new:
             _ = self.mount(*new)
-        elif has_moved:
-            self.refresh(layout=True)
+        elif moved:
+            moved[0].refresh(layout=True)  # a pane that asks for itself keeps its arrangement
         place = next((piece.place for piece in pieces if piece.name == here), None)
         seen = (here, place, self.size, fingered_at)
         if place and seen != self._seen:

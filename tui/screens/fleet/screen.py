@@ -5,13 +5,13 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Input
 
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, words
+from tui.ink import KEY, TEXT, Row, Span, clickable, words
 from tui.kit.cards import HEIGHT, question_fits
+from tui.kit.filterline import FilterLine
 from tui.kit.inked import Inked
 from tui.kit.opening import REACHING
 from tui.kit.panes import Panes
@@ -19,11 +19,10 @@ from tui.kit.rail import rail
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
-from tui.kit.textbox import SearchLine
 from tui.screens.fleet.page import FleetPage, Form, Wish, lay_out, look_at, move
 from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
-from tui.words.filtering import HINT, filters
+from tui.words.filtering import filters
 from tui.words.looks import MARK
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
@@ -45,7 +44,6 @@ class FleetScreen(Board):
         self.page: FleetPage | None = None
         self.detail = 0
         self.is_plan_order = False
-        self.filter = ""
         self._range: tuple[str, frozenset[str]] | None = None
         self._has_looked = False
 
@@ -57,15 +55,17 @@ class FleetScreen(Board):
                 yield Inked(id="head")
                 yield Rows(id="table")
                 yield WorkerTile(id="close-up")
-                yield SearchLine(f"filter: {HINT}", self.session.ahead)
+                yield FilterLine(self.session, self._filtered)
             yield Inked(id="rail")
 
     def draw_panes(self, scene: Scene) -> None:
         here = self.session.worker_view.worker if self.session.worker_view else ""
-        whole, filtered = self.query_one("#fleet").size, self._filter_rows()
+        whole, run, line = self.query_one("#fleet").size, self.session.run, self._line
+        many = len(run.workers) if run else 0
+        filtered = line.rows(len(self._matching()), many, self.key_of("leave")) if run else []
         if not whole:
             return
-        size = whole.width, whole.height - len(filtered) - self.query_one(SearchLine).display
+        size = whole.width, whole.height - len(filtered) - line.display
         has_run = scene.run is not None and bool(scene.run.workers)
         held = self.page.held if self.page and self.is_fingered else None
         wish = Wish(
@@ -101,15 +101,6 @@ class FleetScreen(Board):
         if self.session.starter:
             await self.session.starter.look()
             self.draw()
-
-    def _filter_rows(self) -> list[Row]:
-        """Return what is filtered for, and how many of all that leaves."""
-        run = self.session.run
-        if not (run and self.filter):
-            return []
-        count = f"{len(self._matching())} of {len(run.workers)}"
-        said = words(Span(f" /{self.filter}", Ink(Role.WAITING, bold=True)), f"   {count}   ")
-        return [(*said, Span(self.key_of("leave"), KEY), Span(" shows all", MUTED))]
 
     def _draw_table(self, page: FleetPage | None, here: str, filtered: list[Row]) -> None:
         head, table = self.query_one("#head", Inked), self.query_one(Rows)
@@ -344,46 +335,29 @@ class FleetScreen(Board):
 
     # Filtering.
 
+    @property
+    def _line(self) -> FilterLine:
+        return self.query_one(FilterLine)
+
     def _matching(self) -> frozenset[str]:
         """Return the workers of which the filter holds."""
         run = self.session.run
         steps = run.steps if run else ()
         workers = [(worker, step) for step in steps for worker in step.workers]
-        return frozenset(w.worker for w, step in workers if filters(self.filter, w, step))
+        return frozenset(w.worker for w, step in workers if filters(self._line.filter, w, step))
 
     def _shown(self) -> frozenset[str] | None:
         """Return those that are shown; the one under the cursor stays, whatever becomes of it."""
-        return self._matching() | {self.session.worker} if self.filter else None
+        return self._matching() | {self.session.worker} if self._line.filter else None
 
     def do_search(self) -> None:
-        line = self.query_one(SearchLine)
-        line.value = self.filter
-        line.display = True
-        self.set_focus(line)  # at once: the next key is for it
+        self._line.begin()
 
-    def _end_search(self) -> None:
-        line = self.query_one(SearchLine)
-        line.display = False
-        self.set_focus(None)
-        line.let_keys_go()
-
-    def on_input_changed(self, changed: Input.Changed) -> None:
-        """Show what is left as the filter grows; the cursor goes to the first of it."""
-        self.filter, run = changed.value.strip(), self.session.run
-        matching = self._matching()
+    def _filtered(self) -> None:
+        """Show what is left; the cursor goes to the first of it."""
+        run, matching = self.session.run, self._matching()
         if run and matching and self.session.worker not in matching:
             self.point_at(next(w.worker for w in in_order(run) if w.worker in matching))
-        self.draw()
-
-    def on_input_submitted(self) -> None:
-        """End the typing, and keep what is left."""
-        self._end_search()
-        self.draw()
-
-    def on_search_line_closed(self, _: SearchLine.Closed) -> None:
-        """Show all again."""
-        self.filter = ""
-        self._end_search()
         self.draw()
 
     def do_leave(self) -> None:
@@ -394,7 +368,7 @@ class FleetScreen(Board):
         elif self.session.marks:
             self.hand_on("leave")
         else:
-            self.filter = ""
+            self._line.let_go()
 
     def do_back(self) -> None:
         self.hand_on("quit")

@@ -35,7 +35,7 @@ def plait(cells: int) -> list[Row]:
 
 
 def _strand(x: int, y: int) -> Role | None:
-    """Which strand is in front at a pixel, if any: they change places, each over the next."""
+    """Return the strand in front at a pixel, if any: they change places, each over the next."""
     best: tuple[float, Role] | None = None
     for place, role in enumerate(_STRANDS):
         turn = tau * (x / _PERIOD + place / len(_STRANDS))

@@ -25,9 +25,9 @@ from tui.ink import (
     words,
 )
 from tui.kit.cards import hints_of
+from tui.kit.deeds import line_ink
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
-from tui.kit.tiles import line_ink
 from tui.words.cutting import cut_end, wrap
 from tui.words.figures import clock, lasting, some
 from tui.words.looks import WALLS, chip, glyph, look_of
@@ -38,6 +38,7 @@ from tui.words.said import (
     edits_text,
     hit_figure,
     now_text,
+    present_change,
     telling,
     widest_value,
 )
@@ -47,7 +48,7 @@ from tui.words.standing import name_of, step_of, waits_since
 
 @dataclass(frozen=True, kw_only=True)
 class Detail:
-    """What waits, in full.
+    """Draw the waiting item in full.
 
     Attributes:
         question_rows: How many of the rows are the question itself.
@@ -119,7 +120,7 @@ def _title(worker: WorkerView, scene: Scene, *, is_focused: bool) -> tuple[Row, 
 
 
 def _item_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
-    """Who, what and how long in one row; what is wanted is cut first."""
+    """Draw who, what and how long in one row; what is wanted is cut first."""
     who, age = _title(worker, scene, is_focused=is_focused)
     room = max(cells - 1 - row_width(who) - row_width(age) - 4, 0)
     said = cut_end(now_text(worker, _step(scene, worker), scene.now, room), room)
@@ -163,7 +164,7 @@ def _step(scene: Scene, worker: WorkerView) -> StepView:
 
 
 def nothing_waits(scene: Scene) -> list[Row]:
-    """What is true, what goes on meanwhile, and the key that leads on."""
+    """Say what is true, what goes on meanwhile, and the key that leads on."""
     rows: list[Row] = [(), words(Span("  Nothing waits for you.", BOLD))]
     if scene.run:
         live = sum(worker.is_live for worker in scene.run.workers)
@@ -234,7 +235,7 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
     rows: list[Row] = []
     if worker.limit_hit:
         rows.append(words("limit   ", Span(hit_figure(worker), Ink(Role.LIMIT, bold=True))))
-    if worker.change:
+    if present_change(worker):
         rows.append(words("change  ", *change_text(worker)))
     rows.append(words("check   ", *check_text(worker)))
     rows += [words("in      ", Span(path, TEXT)) for path in worker.conflicts[:12]]
@@ -249,7 +250,7 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
 
 
 def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
-    """How it is fenced in: what a yes could reach at most."""
+    """Say how it is fenced in: what a yes could reach at most."""
     rows: list[Row] = [heading("WHAT IT COULD TOUCH", cells)]
     wide = widest_value(worker) + 2
     for held in worker.enforcement:

@@ -10,6 +10,7 @@ from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS, Deciding, Workers
 from tui.ink import KEY, TEXT, Row, Span, clickable, words
+from tui.kit.filterline import FilterLine
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -22,6 +23,7 @@ from tui.screens.inbox.page import (
     item_list,
     nothing_waits,
 )
+from tui.words.filtering import filters
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import step_of
@@ -51,19 +53,39 @@ class InboxScreen(Board):
             yield Inked(id="nothing")
             yield Rows(id="items")
             yield Rows(id="detail")
+            yield FilterLine(self.session, self._filtered)
 
     def on_screen_resume(self) -> None:
-        items = self.session.inbox()
+        items = self._items()
         if items and self.session.worker not in {worker.worker for worker in items}:
             self.point_at(items[0].worker)
         super().on_screen_resume()
+
+    @property
+    def _line(self) -> FilterLine:
+        return self.query_one(FilterLine)
+
+    def _items(self) -> list[WorkerView]:
+        """Return who waits for a human, of those that the filter leaves."""
+        run, items, text = self.session.run, self.session.inbox(), self._line.filter
+        return [w for w in items if run and filters(text, w, step_of(run, w))] if text else items
+
+    def do_search(self) -> None:
+        self._line.begin()
+
+    def _filtered(self) -> None:
+        """Show what is left; the cursor goes to the first of it."""
+        items = self._items()
+        if items and self.session.worker not in {worker.worker for worker in items}:
+            self.point_at(items[0].worker)
+        self.draw()
 
     def _current(self) -> WorkerView | None:
         """The item under the cursor; the next one where a key of this console answered it.
 
         One that somebody else has answered is gone, and the cursor rests on nothing until a key.
         """
-        items = self.session.inbox()
+        items = self._items()
         names = [worker.worker for worker in items]
         if self.session.worker in names:
             self._at = names.index(self.session.worker)
@@ -96,17 +118,19 @@ class InboxScreen(Board):
             "mark",
             "retry",
         }:
-            waits = bool(self.session.inbox())
+            waits = bool(self._items())
             return "no item is under the cursor" if waits else "nothing waits for you"
         return "" if idea == "pause" else super().why_not(idea)
 
     # Drawing.
 
     def subject(self, scene: Scene, cells: int) -> Row:
-        return inbox_subject(self.session.inbox(), scene, cells)
+        items = self._items()
+        filtered = self._line.rows(len(items), len(self.session.inbox()), self.key_of("leave"))
+        return filtered[0] if filtered else inbox_subject(items, scene, cells)
 
     def draw_panes(self, scene: Scene) -> None:
-        here, items = self._current(), self.session.inbox()
+        here, items = self._current(), self._items()
         panes, nothing = self.query_one(Panes), self.query_one("#nothing", Inked)
         listed, whole = self.query_one("#items", Rows), self.query_one("#detail", Rows)
         nothing.display = not items
@@ -118,7 +142,8 @@ class InboxScreen(Board):
             self._draw_items(listed, items, here, scene)
             self._draw_detail(whole, here, scene)
         else:
-            nothing.show(nothing_waits(scene))
+            is_hidden = bool(self.session.inbox())
+            nothing.show([(), words("  Nothing matches.")] if is_hidden else nothing_waits(scene))
 
     def _draw_items(
         self, pane: Rows, items: Sequence[WorkerView], here: WorkerView | None, scene: Scene
@@ -190,7 +215,7 @@ class InboxScreen(Board):
     # Keys.
 
     def by_row(self, by: int) -> None:
-        names = [worker.worker for worker in self.session.inbox()]
+        names = [worker.worker for worker in self._items()]
         here = self._current()
         if names:
             index = names.index(here.worker) + by if here else min(self._at, len(names) - 1)
@@ -199,7 +224,7 @@ class InboxScreen(Board):
     by_next = by_row
 
     def by_end(self, by: int) -> None:
-        self.by_row(by * len(self.session.inbox()))
+        self.by_row(by * len(self._items()))
 
     def _scroll(self, share: float, less: int) -> None:
         pane = self.query_one("#detail", Rows)
@@ -223,7 +248,7 @@ class InboxScreen(Board):
 
     def do_select(self) -> None:
         """Begin a range of items, or mark all from there to the cursor."""
-        names, here = [worker.worker for worker in self.session.inbox()], self._current()
+        names, here = [worker.worker for worker in self._items()], self._current()
         if here is None:
             return
         if self.range_from not in names:
@@ -235,8 +260,9 @@ class InboxScreen(Board):
         self.range_from = ""
 
     def do_leave(self) -> None:
-        self.range_from = ""
-        self.hand_on("leave")
+        if self.range_from or not self._line.let_go():
+            self.range_from = ""
+            self.hand_on("leave")
 
     def do_zoom(self) -> None:
         self.is_zoomed = not self.is_zoomed

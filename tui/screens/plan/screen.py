@@ -1,15 +1,17 @@
 """Plan: the shape of the run, and where its time went."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import HorizontalScroll, Vertical
 from textual.geometry import Region
 
-from engine.messages.results import StepView
+from engine.messages.results import RunView, StepView
 from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Row, Span, clickable, fit, words
+from tui.kit.filterline import FilterLine
 from tui.kit.inked import Inked
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
@@ -21,6 +23,7 @@ from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
 from tui.screens.plan.timeline import Timeline
 from tui.screens.runs.page import no_run
+from tui.words.filtering import filters_step
 from tui.words.looks import glyph, look_of
 from tui.words.scene import Scene
 from tui.words.standing import Band, band_of
@@ -55,9 +58,28 @@ class PlanScreen(Board):
                 yield Inked(id="scale")
                 yield Rows(id="bars")
             yield Inked(id="step")
+            yield FilterLine(self.session, self.draw)
+
+    @property
+    def _line(self) -> FilterLine:
+        return self.query_one(FilterLine)
+
+    def _run(self) -> RunView | None:
+        """Return the run with the steps that the filter leaves."""
+        run, text = self.session.run, self._line.filter
+        if run is None or not text:
+            return run
+        return replace(run, steps=tuple(s for s in run.steps if filters_step(text, s)))
+
+    def do_search(self) -> None:
+        self._line.begin()
+
+    def do_leave(self) -> None:
+        if not self._line.let_go():
+            self.hand_on("leave")
 
     def _current(self) -> StepView | None:
-        run = self.session.run
+        run = self._run()
         if run is None or not run.steps:
             return None
         worker = self.session.worker_view
@@ -65,18 +87,21 @@ class PlanScreen(Board):
         return next((step for step in run.steps if step.name == wanted), run.steps[0])
 
     def draw_panes(self, scene: Scene) -> None:
-        here, run, nothing = self._current(), scene.run, self.query_one("#nothing", Inked)
+        here, run, nothing = self._current(), self._run(), self.query_one("#nothing", Inked)
+        filtered = self._filter_rows(run)
         cells, height = self.query_one(Panes).size
         has_plan = run is not None and here is not None
-        nothing.display = not has_plan
+        nothing.display = not has_plan or bool(filtered)
         for pane in ("#graph", "#steps", "#time", "#step"):
             self.query_one(pane).display = has_plan
         if run is None or here is None:
-            nothing.show([(), *no_run("There is no plan yet: no run was started.")])
+            nothing.show(filtered or [(), *no_run("There is no plan yet: no run was started.")])
             return
-        self.graph = draw_graph(run, here.name, cells, scene.now)
+        nothing.show(filtered)
+        self.graph = draw_graph(scene.run or run, here.name, cells, scene.now)
         room = height - len(self.graph.rows) - _AROUND
-        is_list = self.graph.width > cells + _MOST_WIDER or room < _LEAST_TIME + _TIME_HEAD
+        is_wide = self.graph.width > cells + _MOST_WIDER
+        is_list = bool(filtered) or is_wide or room < _LEAST_TIME + _TIME_HEAD
         self.query_one("#graph").display = not is_list
         self.query_one("#steps").display = is_list
         if is_list:
@@ -86,6 +111,12 @@ class PlanScreen(Board):
             self._draw_graph(self.graph, here)
         self._draw_time(Timeline(run, scene.now, cells - 2), room)
         self.query_one("#step", Inked).show(_step_rows(here, cells - 2))
+
+    def _filter_rows(self, run: RunView | None) -> list[Row]:
+        whole = self.session.run
+        if run is None or whole is None:
+            return []
+        return self._line.rows(len(run.steps), len(whole.steps), self.key_of("leave"))
 
     def _draw_time(self, timeline: Timeline, room: int) -> None:
         """Draw where the time went, in the rows that are left for it."""
@@ -155,6 +186,9 @@ class PlanScreen(Board):
         here = self._current()
         if self.graph is None or here is None:
             return
+        if self._line.filter:  # the steps are a list
+            self._by(dy)
+            return
         box = next(box for box in self.graph.boxes if box.step == here.name)
         others = [
             other
@@ -169,7 +203,7 @@ class PlanScreen(Board):
             self._by(dy)
 
     def _by(self, by: int) -> None:
-        run, here = self.session.run, self._current()
+        run, here = self._run(), self._current()
         if run and here:
             names = [step.name for step in run.steps]
             self.step = names[(names.index(here.name) + by) % len(names)]
@@ -181,11 +215,11 @@ class PlanScreen(Board):
         self._neighbour(by, 0)
 
     def by_end(self, by: int) -> None:
-        if (run := self.session.run) and run.steps:
+        if (run := self._run()) and run.steps:
             self.step = run.steps[0 if by < 0 else -1].name
 
     def by_next(self, by: int) -> None:
-        run, here = self.session.run, self._current()
+        run, here = self._run(), self._current()
         steps = list(run.steps) if run else []
         if here is None:
             return

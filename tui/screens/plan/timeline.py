@@ -1,4 +1,4 @@
-"""Where the time went: one row per worker from the run's beginning until now."""
+"""Draw where the time went: one row per worker from the run's beginning until now."""
 
 from engine.messages.results import RunView, StepView, WorkerView
 from engine.phases import Phase
@@ -89,7 +89,7 @@ def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[float, in
 def _times(
     worker: WorkerView, step: StepView, run: RunView, now: float
 ) -> tuple[float, float, float]:
-    """When it began, until when it worked, and where its bar ends."""
+    """Return when it began, until when it worked, and where its bar ends."""
     is_waiting = band_of(worker, step) is Band.NEEDS_YOU
     end = now if is_waiting or worker.is_live else worker.phase_since
     worked = waits_since(worker) if is_waiting or worker.phase is Phase.BACKING_OFF else end

@@ -1,4 +1,4 @@
-"""What stands round a conflict: the target's lines, and conflicts near it as they are decided."""
+"""Show the lines round a conflict, with conflicts near it as they are decided."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_result(hunks: Sequence[HunkView], place: int) -> HunkView:
 
 
 def line_in_result(hunks: Sequence[HunkView], place: int) -> int:
-    """Where a conflict begins once those above it are as they were decided."""
+    """Return the line where a conflict begins once those above it are as they were decided."""
     decided = [(one, one.result) for one in hunks[:place]]
     grown = (len(lines_of(text)) - _height(one) for one, text in decided if text is not None)
     return hunks[place].line + sum(grown)

@@ -65,7 +65,7 @@ def is_blocked(worker: WorkerView | None) -> bool:
 
 
 def ways_of(worker: WorkerView | None) -> Sequence[Way]:
-    """What can be done now; nothing where no edits are in the way."""
+    """List what can be done now; nothing where no edits are in the way."""
     if worker is None or not is_blocked(worker):
         return ()
     return (_NO_MORE,) if worker.phase is Phase.LANDING else _WAYS

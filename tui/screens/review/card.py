@@ -157,7 +157,7 @@ def _sides(
 
 
 def _window(count: int, room: int, line: int) -> tuple[int, int]:
-    """Which lines are drawn where there is no room for all: those round a line."""
+    """Return the lines to draw where there is no room for all: those round a line."""
     if count <= room:
         return 0, count
     return max(min(line - room // 2, count - room + 1), 0), room - 1
@@ -200,7 +200,7 @@ def _offers_head(pane: ReviewPane, cells: int) -> Row:
 
 
 def result_title(pane: ReviewPane, look: Look) -> tuple[Row, Row]:
-    """What the result's frame says: what it is the result of, and whether it counts yet."""
+    """Title the result's frame: what it is the result of, and whether it counts yet."""
     matter, offer = pane.matter, pane.offer
     if pane.picking:
         key = Span(look.keys.get("select", ""), KEY._replace(does="key:select"))
@@ -317,7 +317,7 @@ def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
 
 
 def _evidence(pane: ReviewPane, cells: int, gap: list[Row]) -> list[Row]:
-    """What was chosen, and what is known about the path on all three sides."""
+    """Say what was chosen, and what is known about the path on all three sides."""
     view, file = pane.shown, pane.file
     if view is None or file is None:
         return []
@@ -342,7 +342,7 @@ def _evidence(pane: ReviewPane, cells: int, gap: list[Row]) -> list[Row]:
 
 
 def _changed(pane: ReviewPane, cells: int) -> list[Row]:
-    """What the side that kept the file did to it, line by line."""
+    """Show what the side that kept the file did to it, line by line."""
     view, file = pane.shown, pane.file
     if view is None or file is None or not file.change:
         return []

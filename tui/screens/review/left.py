@@ -1,4 +1,4 @@
-"""What stands left of a conflict: the files, what git merged, who and why, the queue, the check."""
+"""Draw the column left of a conflict: files, what git merged, who and why, queue, check."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _here(row: Row) -> Row:
 
 
 def _merged_rows(pane: ReviewPane, view: ConflictView) -> tuple[list[Row], list[int]]:
-    """What git merged by itself: one row, or round the one that is looked at the list."""
+    """List what git merged by itself: one row, or the list round the one that is looked at."""
     count = len(view.merged) or view.clean
     if not count:
         return [], []
@@ -152,7 +152,7 @@ def _worker_rows(worker: WorkerView, cells: int, lines: int | None) -> list[Row]
 def _branch_rows(
     run: RunView, name: str, cells: int, commits: Sequence[CommitView], *, now: float
 ) -> list[Row]:
-    """What of this run stands on a branch already; else what was committed there since."""
+    """List what of this run stands on a branch already; else what was committed there since."""
     landed = [w for w in run.workers if str(w.phase) == _LANDED and run.target == name]
     rows: list[Row] = []
     for worker in landed[-4:]:

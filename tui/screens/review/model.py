@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReviewPane:
-    """Where a reviewer is: at which matter, at which offer, with which lines picked."""
+    """The place of a reviewer: the matter, the offer, the lines picked."""
 
     raw: ConflictView | None = None
     shown: ConflictView | None = None
@@ -40,7 +40,7 @@ class ReviewPane:
     """Whole files as they would be, by their paths, fit to be shown; an older look stays until the
     newer one is there."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """What each worker was asked for, in its first line."""
+    """Return what each worker was asked for, in its first line."""
     _files: dict[int, ConflictFileView] = field(default_factory=dict)
     was_checked: bool = False
     """A result was checked here, so that another one is not yet."""
@@ -125,7 +125,7 @@ class ReviewPane:
 
     @property
     def to_decide(self) -> list[Matter]:
-        """What there is to decide, without what git merged by itself."""
+        """Return what there is to decide, without what git merged by itself."""
         return [matter for matter in self.matters if matter.what is not What.MERGED]
 
     @property

@@ -116,7 +116,7 @@ def _because(reason: str) -> Rule:
 
 
 class _Need(NamedTuple):
-    """What an idea needs, in the order in which it is asked for."""
+    """Yield what an idea needs, in the order in which it is asked for."""
 
     rule: Rule = _because("")
     is_change: bool = False
@@ -154,4 +154,4 @@ NEEDS: Mapping[str, _Need] = {
         of_conflict=False,
     ),
 }
-"""What each idea needs. An idea that is not here needs what it needs on any screen."""
+"""The needs of each idea. An idea that is not here needs what it needs on any screen."""

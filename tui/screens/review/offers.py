@@ -59,11 +59,11 @@ class Offer(NamedTuple):
     note: str
     action: ResolutionAction
     text: str | None = None
-    """What it makes of a hunk; None where it is no text."""
+    """The lines that it makes of a hunk; None where it is no text."""
     is_likely: bool = False
     remembered: str = ""
     reason: str = ""
-    """Why it cannot be chosen here; empty where it can."""
+    """The reason why it cannot be chosen here; empty where it can."""
 
 
 SIDES = (
@@ -89,7 +89,7 @@ LETTERS = {
     "delete": "x",
     "union": "b",
 }
-"""What was chosen, as one letter for the map."""
+"""The letter for the map of each choice."""
 _WHOLE_IDEAS = {
     "target": "take_target",
     "incoming": "take_incoming",
@@ -226,7 +226,7 @@ def _matter(what: What, index: int, decided: str | None) -> Matter:
 
 
 def offers_of(raw: ConflictView, matter: Matter) -> list[Offer]:
-    """What can be chosen: proposals first, then what has a key of its own."""
+    """Return what can be chosen: proposals first, then what has a key of its own."""
     if matter.what is What.MERGED:
         return []
     file = raw.files[matter.file]

@@ -1,4 +1,4 @@
-"""What stands round a conflict: its subject, what is said of it, and the conflict in full."""
+"""Draw a conflict's page: its subject, what is said of it, and the conflict in full."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _changed_since(view: ConflictView) -> Row:
 
 
 def _asked(pane: ReviewPane) -> Row:
-    """Who is being asked about this conflict, or why nobody answered."""
+    """Say who is being asked about this conflict, or why nobody answered."""
     hunk = pane.hunk
     if hunk is not None and hunk.asked:
         return words(

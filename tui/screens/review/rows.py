@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 NUMBER = 5
 _UNTOLD = re.compile(r"Work of .*, left uncommitted")
-"""What a commit of ours says of work that its agent did not commit: nothing about what it is."""
+"""The subject of our commit of uncommitted work: it says nothing about what the work is."""
 _LABEL = 36
 _LABELS_FROM = 90
 
@@ -79,7 +79,7 @@ def own_lines(lines: Sequence[LineView]) -> tuple[str, ...]:
 def result_rows(
     path: str, hunk: HunkView, text: str | None, cells: int, *, context: int, scroll: int = 0
 ) -> list[Row]:
-    """What the file would have there: lines around it, and whose each line of the result is."""
+    """Show what the file would have there, with lines around it, and whose each line is."""
     before = hunk.before[len(hunk.before) - min(context, len(hunk.before)) :]
     after = hunk.after[:context]
     middle = lines_of(text or "")
@@ -183,7 +183,7 @@ def side_head(letter: str, name: str, said: str, cells: int, *, is_target: bool)
 
 
 def since(pane: ReviewPane, *, is_target: bool, cells: int) -> str:
-    """What is said of a side beside its name: what its newest commit here says it is for."""
+    """Say of a side what its newest commit here says it is for."""
     view, file = pane.shown, pane.file
     if view is None:
         return "since base"

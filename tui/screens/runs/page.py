@@ -17,6 +17,14 @@ _OUTCOMES = {
 }
 
 
+_OTHERS, _NAME_LEAST, _NAME_MOST = 63, 14, 44
+"""The cells of the other columns, and those of a name at least and at most."""
+
+
+def _name_cells(cells: int) -> int:
+    return min(max(cells - _OTHERS, _NAME_LEAST), _NAME_MOST)
+
+
 def past_row(past: PastRun, scene: Scene, cells: int, *, is_focused: bool) -> Row:
     """A run that is not open: when it was and how it came out."""
     glyph, role = _OUTCOMES.get(past.verdict, ("·", Role.MUTED))
@@ -25,7 +33,7 @@ def past_row(past: PastRun, scene: Scene, cells: int, *, is_focused: bool) -> Ro
         Span(glyph, Ink(role, bold=True)),
         " ",
         *fit((Span(past.run, Ink(Role.MUTED, bold=True)),), 12),
-        *fit((Span(past.name, MUTED),), 18),
+        *fit((Span(past.name, MUTED),), _name_cells(cells)),
         *fit((Span(clock(past.started_at, scene.now), MUTED),), 10),
         *fit((Span(lasted, MUTED),), 10),
         past.problem or past.standing,
@@ -40,7 +48,8 @@ def ordered(scene: Scene) -> list[RunView]:
 
 def run_head(cells: int) -> Row:
     """The heads of the columns."""
-    head = words("   RUN         NAME              BEGAN     LASTED    WORKERS          COST")
+    name = f"{'NAME':<{_name_cells(cells)}}"
+    head = words(f"   RUN         {name}BEGAN     LASTED    WORKERS          COST")
     return grounded(fit(head, cells), Role.SURFACE)
 
 
@@ -53,7 +62,7 @@ def run_row(run: RunView, scene: Scene, cells: int, *, is_focused: bool, is_mark
         Span("■" if is_marked else glyph, Ink(role, bold=True)),
         " ",
         *fit((Span(run.run, Ink(bold=True)),), 12),
-        *fit((Span(run.name, TEXT),), 18),
+        *fit((Span(run.name, TEXT),), _name_cells(cells)),
         *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
         *fit((Span(lasting(ended - run.started_at), TEXT),), 10),
         *fit((Span(f"{settled} of {len(run.workers)} settled", MUTED),), 17),
@@ -63,6 +72,6 @@ def run_row(run: RunView, scene: Scene, cells: int, *, is_focused: bool, is_mark
 
 
 def no_run(said: str) -> list[Row]:
-    """What is true of a repository without runs, and what begins one."""
+    """Say what is true of a repository without runs, and what begins one."""
     begins = words("  ", Span('plait run "Fix the bug"', KEY), " in a terminal begins one.")
     return [words(Span(f"  {said}", BOLD)), begins]

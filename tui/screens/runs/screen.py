@@ -6,16 +6,18 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 
+from engine.messages.results import RunView
 from tui.bridge import PastRun
 from tui.controllers import ON_EVERY_SCREEN
 from tui.ink import Row, clickable
-from tui.kit.dialogs import Choice
+from tui.kit.filterline import FilterLine
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.runs.page import no_run, ordered, past_row, run_head, run_row
+from tui.words.filtering import filters_run
 from tui.words.scene import Scene
 
 
@@ -36,6 +38,7 @@ class RunsScreen(Board):
         with Panes(classes="body"):
             yield Inked(id="head")
             yield Rows()
+            yield FilterLine(self.session, self.draw)
 
     def on_screen_resume(self) -> None:
         self.begin(self._ask_history, group="history", exclusive=True)
@@ -48,18 +51,34 @@ class RunsScreen(Board):
     def _past_only(self) -> list[PastRun]:
         """The runs of the history that the engine has not open."""
         opened = {run.run for run in self.session.view.runs}
-        return [past for past in self.past if past.run not in opened]
+        kept = [past for past in self.past if past.run not in opened]
+        text = self._line.filter
+        return [past for past in kept if filters_run(text, _said(past))]
+
+    def _opened(self, scene: Scene) -> list[RunView]:
+        """The runs that the engine has open."""
+        text = self._line.filter
+        runs = ordered(scene)
+        return [
+            run for run in runs if filters_run(text, f"{run.run} {run.name} {run.outcome}", run)
+        ]
+
+    @property
+    def _line(self) -> FilterLine:
+        return self.query_one(FilterLine)
 
     def _ids(self) -> list[str]:
-        shown = [run.run for run in ordered(self.session.scene())]
+        shown = [run.run for run in self._opened(self.session.scene())]
         return shown + [past.run for past in self._past_only()]
 
     def draw_panes(self, scene: Scene) -> None:
         ids, cells = self._ids(), self.query_one(Panes).size.width
         self.cursor = self.cursor if self.cursor in ids else next(iter(ids), "")
-        head = [run_head(cells)] if ids else [(), *no_run("There is no run yet.")]
-        self.query_one("#head", Inked).show(head)
-        opened, past = ordered(scene), self._past_only()
+        whole = len({run.run for run in scene.view.runs} | {past.run for past in self.past})
+        filtered = self._line.rows(len(ids), whole, self.key_of("leave"))
+        head = [run_head(cells)] if whole else [(), *no_run("There is no run yet.")]
+        self.query_one("#head", Inked).show([*filtered, *head])
+        opened, past = self._opened(scene), self._past_only()
 
         def row(y: int) -> Row:
             is_focused = ids[y] == self.cursor
@@ -123,15 +142,16 @@ class RunsScreen(Board):
         self._look_at(past.run)
 
     def do_search(self) -> None:
-        """A run by its name."""
-        names = {run.run: run.name for run in self.session.view.runs}
-        names |= {past.run: past.name for past in self._past_only()}
-        choices = [Choice(run, f"{run}  {name}") for run, name in names.items()]
-        self.choose("Runs", choices, self._to_run, hint="type a name")
+        self._line.begin()
 
-    def _to_run(self, run: str) -> None:
-        self.cursor = run
+    def do_leave(self) -> None:
+        if not self._line.let_go():
+            self.hand_on("leave")
 
     def _look_at(self, run: str) -> None:
         self.session.open_run(run)
         self.go("fleet")
+
+
+def _said(past: PastRun) -> str:
+    return f"{past.run} {past.name} {past.verdict} {past.standing}"

@@ -75,7 +75,7 @@ def _heading(title: str, cells: int, figure: str = "") -> Row:
 
 
 def _walls(worker: WorkerView) -> list[Row]:
-    """Return how files, git and the network are held, and by what."""
+    """Return where it lives, if not here, and what holds files, git and the network, and how."""
     fences = {Dimension.FILES: "files", Dimension.GIT: "git", Dimension.NETWORK: "network"}
     rows = [
         fit(words(f" {fences[held.dimension]:<9}", Span(f"{held.level:<10}", TEXT), said), 60)
@@ -83,4 +83,5 @@ def _walls(worker: WorkerView) -> list[Row]:
         if held.dimension in fences
         for said in (f"{held.value} by {held.mechanism}".removeprefix(" by "),)
     ]
-    return rows or [words(" not known yet: it has not begun")]
+    site = [words(f" {'site':<9}", Span(clean(worker.site), TEXT))] if worker.site else []
+    return [*site, *rows] or [words(" not known yet: it has not begun")]

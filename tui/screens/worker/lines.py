@@ -9,13 +9,13 @@ from engine.messages.logs import LogKind, LogLine
 from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, width_of, words
 from tui.words.cutting import cut_end, wrap
 from tui.words.figures import lasting
+from tui.words.said import is_bad_ending
 
 FOLD_FROM = 3
 OPENS = "do:open"
 _LINK = Ink(Role.ACCENT, underline=True, does=OPENS)
 PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.[^\W\d]\w*(?::\d+)?(?=$|[\s:,;)'\"])")
 """A path with an ending; an ending begins with a letter, so that `0.03s` is none."""
-BAD_RESULT = re.compile(r"exit [1-9]|fail|error", re.IGNORECASE)
 _LABEL, _TIME = 8, 8
 _LEAST = 10
 
@@ -116,7 +116,7 @@ def _line_rows(
         at = max(text.find(piece.removesuffix("…"), at), at)
         row = (*head, *_marked(piece, ink, line.kind, look.query))
         if result:
-            bad = Ink(Role.FAILED) if BAD_RESULT.search(result) else MUTED
+            bad = Ink(Role.FAILED) if is_bad_ending(result) else MUTED
             gap = look.cells - row_width(row) - len(result) - 1
             row = (*row, Span(" " * max(gap, 1)), Span(result, bad))
         yield LogRow(row, number, text, at, piece, result)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from engine.messages.logs import LogKind, LogLine, LogLines
 from tui.screens.worker.lines import (
-    BAD_RESULT,
     PATH,
     Item,
     LogRow,
@@ -18,6 +17,7 @@ from tui.screens.worker.lines import (
     height_of,
     rows_of,
 )
+from tui.words.said import is_bad_ending
 
 CAPACITY = 20_000
 _RESULT = 28
@@ -28,7 +28,7 @@ DETAILS = (
     ),
     frozenset(LogKind),
 )
-"""What each level of detail shows: says; says and tools; everything."""
+"""The kinds of line at each level of detail: says; says and tools; everything."""
 _NAMES = ("says", "says tools", "says tools output")
 _NEEDS_LOOK = frozenset({LogKind.ERROR})
 
@@ -208,7 +208,7 @@ class Log:
         if self.query:
             wanted = self.query.casefold()
             return any(wanted in line.text.casefold() for line in (item.line, *item.folded))
-        return item.line.kind in _NEEDS_LOOK or bool(BAD_RESULT.search(item.result))
+        return item.line.kind in _NEEDS_LOOK or is_bad_ending(item.result)
 
     def search(self, query: str, since: int) -> bool:
         """Go to the hit nearest to an item, backwards first; say whether there is one."""

@@ -5,7 +5,6 @@ from typing import Any
 
 from engine.limits import KINDS, Dimension, Enforcement, Level, LimitKind
 from engine.messages.results import StepView, WorkerView
-from engine.phases import Phase
 from tui.ink import (
     BOLD,
     MUTED,
@@ -25,7 +24,15 @@ from tui.kit.meters import heading, is_nearly, meter, strip
 from tui.words.cutting import cut_path, wrap
 from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
 from tui.words.looks import WALLS, chip, glyph, look_of
-from tui.words.said import change_text, check_text, telling, widest_value
+from tui.words.said import (
+    change_text,
+    check_text,
+    left_row,
+    mind_text,
+    present_change,
+    telling,
+    widest_value,
+)
 from tui.words.scene import Scene
 from tui.words.standing import candidate_of, clock_of, name_of
 
@@ -38,17 +45,18 @@ def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int)
     """Row 1: who it is, where it stands, and what it has cost."""
     letter = candidate_of(worker, step)
     left = [Span(" "), glyph(look_of(worker)), Span(" "), *name_of(worker, step), Span("   ")]
-    left += [chip(look_of(worker)), Span(f" {clock_of(worker, scene.now)}   ", BOLD)]
-    if letter:
-        left += words("candidate ", Span(f"{letter}   ", TEXT))
-    if cells >= SIDE_FROM:
-        left += words(
-            Span(f"{worker.agent}   ", TEXT),
-            f"attempt {worker.attempt} of {worker.attempts_allowed}",
-        )
+    left += [chip(look_of(worker)), Span(f" {clock_of(worker, scene.now)}", BOLD)]
+    candidate = words("candidate ", Span(letter, TEXT)) if letter else ()
     usage = worker.usage
     spent = usage.tokens
     right = words(f"{tokens(spent)} tok   " if spent else "", Span(cost(usage.usd), BOLD), " ")
+    attempt = f"attempt {worker.attempt} of {worker.attempts_allowed}"
+    parts: tuple[Row, ...] = (candidate, words(Span(f"{worker.agent}   ", TEXT), attempt))
+    if cells < SIDE_FROM:  # what stands beside the log elsewhere
+        parts = (left_row(worker), change_text(worker), candidate)
+    for part in parts:
+        room = cells - row_width(left) - row_width(right) - 3
+        left += (Span("   "), *part) if part and row_width(part) < room else ()
     return spread(left, right, cells)
 
 
@@ -72,11 +80,12 @@ def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:
         full = float(worker.limits.cpu_percent or 100)
         rows += [(), heading("CPU", cells, figure=f"{samples[-1]:.0f}%")]
         rows.append(strip(samples, cells - 1, full))
-    if worker.change:
-        rows += [(), heading("CHANGE", cells), words(*change_text(worker))]
+    if change := present_change(worker):
+        so_far = "so far" if change is worker.so_far else ""
+        rows += [(), heading("CHANGE", cells, note=so_far), words(*change_text(worker))]
         rows += [
             words("set aside: ", Span(cut_path(text, cells - 11), TEXT))
-            for text in worker.change.set_aside
+            for text in change.set_aside
         ]
     if worker.clashes:
         rows += [(), heading("PREDICTED CLASH", cells, Role.CLASH, figure=str(len(worker.clashes)))]
@@ -110,7 +119,7 @@ _FIGURES: dict[str, Callable[[Any], str]] = {
 
 
 def _limit_rows(worker: WorkerView, scene: Scene) -> list[Row]:
-    rows = []
+    rows = [left] if (left := left_row(worker)) else []
     for kind in _SHOWN:
         used, cap = _used(kind, worker, scene), getattr(worker.limits, kind.name)
         figure = _FIGURES.get(kind.unit, _plainly)
@@ -122,19 +131,16 @@ def _limit_rows(worker: WorkerView, scene: Scene) -> list[Row]:
         bar = meter(share, _BAR, level if cap else Level.NONE)
         row = words(f"{kind.title:<7}", *bar, " ", Span(figure(used), ink), of)
         rows.append((*row, Span(weak, MUTED)) if row_width(row) + len(weak) <= SIDE else row)
-    return rows + _fence_rows(worker)
+    mind = mind_text(worker)
+    return [*rows, *_fence_rows(worker), *([words(mind)] if mind else [])]
 
 
 def _used(kind: LimitKind, worker: WorkerView, scene: Scene) -> float | None:
     if kind.used:
         known: float | None = getattr(worker.own_usage, kind.used)
         return known
-    if kind.dimension is Dimension.CPU:
-        samples = scene.cpu.get(worker.worker, ())
-        return samples[-1] if samples else None
-    if worker.attempt_since and worker.phase is Phase.RUNNING:
-        return scene.now - worker.attempt_since
-    return None
+    samples = scene.cpu.get(worker.worker, ())
+    return samples[-1] if samples and kind.dimension is Dimension.CPU else None
 
 
 def _plainly(amount: float | None) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine.agents.contract import LaunchFile
-from engine.agents.placing import place
 from engine.errors import AgentError
+from engine.site.shelter import place
 
 FILE = LaunchFile(path=".codex/config.toml", data=b"new")
 

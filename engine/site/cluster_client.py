@@ -1,0 +1,87 @@
+"""Hold Ray's client in a process of its own: connect, and tell which nodes live.
+
+Ray is imported in functions alone: it is an extra, and weighs on whoever imports it.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from engine.errors import SiteGone
+
+PATIENCE_S = 12.0
+"""The longest time until a cluster has answered."""
+_CHECK = "Is a cluster there, with this token, and the same versions of Ray and Python?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LivingNode:
+    """A node of a cluster that lives.
+
+    Attributes:
+        name: The name that it was started with; its address where it has none.
+        total: All that it has to give: `CPU`, `memory` in bytes, and resources of any name.
+    """
+
+    id: str
+    name: str
+    total: Mapping[str, float]
+
+
+def connect(address: str) -> None:
+    """Connect to a cluster, within our own time.
+
+    Raises:
+        SiteGone: Nothing answers, or it refuses us.
+    """
+    import ray  # noqa: PLC0415  only such a process has it
+
+    done = threading.Event()
+    failed: list[BaseException] = []
+
+    def begin() -> None:
+        try:
+            ray.init(address=address, namespace="plait", log_to_driver=False)
+        except BaseException as error:  # noqa: BLE001  whatever Ray says
+            failed.append(error)
+        done.set()
+
+    threading.Thread(target=begin, daemon=True).start()
+    if not done.wait(PATIENCE_S) or failed:
+        sys.stderr.write(f"{failed}\n")
+        raise SiteGone(f"nothing answers at {address}", hint=_CHECK)
+
+
+def ray_errors() -> tuple[type[Exception], type[Exception]]:
+    """Return the errors that say that an actor has died, and that it does not answer now."""
+    from ray.exceptions import ActorDiedError, ActorUnavailableError  # noqa: PLC0415
+
+    return ActorDiedError, ActorUnavailableError
+
+
+async def alive() -> tuple[LivingNode, ...]:
+    """Return the nodes that live; this process ends where the cluster does not say."""
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            rows = await anyio.to_thread.run_sync(_rows, abandon_on_cancel=True)
+    except Exception as error:  # noqa: BLE001  whatever Ray says
+        sys.stderr.write(f"{error!r}\n")
+        os._exit(1)
+    found: dict[str, LivingNode] = {}
+    for row in rows:
+        name = row["NodeName"]
+        name = f"{name}-{row['NodeID'][:6]}" if name in found else name
+        found[name] = LivingNode(id=row["NodeID"], name=name, total=row["Resources"])
+    return tuple(found.values())
+
+
+def _rows() -> list[dict[str, Any]]:
+    import ray  # noqa: PLC0415  only such a process has it
+
+    return sorted((row for row in ray.nodes() if row["Alive"]), key=lambda row: str(row["NodeID"]))

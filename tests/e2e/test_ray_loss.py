@@ -1,0 +1,178 @@
+"""What becomes of workers when their node, its far half or the engine is killed."""
+
+import itertools
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.support.ray_node import RayCluster, ray_cluster
+from tests.support.shells import Shell, end_engine
+
+PLAN = """
+runtime:
+  sites: {default: box, box: {ray: {address: "ADDRESS", resources: {slot: 1}}}}
+agents:
+  writer:
+    adapter: scripted
+    script:
+      attempts:
+        "1": [{say: "at work"}, {write: {path: half, text: "of it"}}, {say: "written"},
+              {shell: "until test -e go; do sleep 0.05; done"}, {result: "done"}]
+        "2": [{write: {path: whole, text: "all"}}, {result: "done"}]
+pipelines:
+  - name: p
+    steps: [{name: a, agent: writer, prompt: x}, {name: b, agent: writer, prompt: x}]
+"""
+A, B = "a/worker_1", "b/worker_1"
+NUMBERS = itertools.count(1)
+
+pytestmark = [pytest.mark.needs("ray"), pytest.mark.long]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    with ray_cluster() as made:
+        yield made
+
+
+@pytest.fixture
+def nodes(cluster: RayCluster) -> Iterator[Mapping[str, int]]:
+    """Two nodes with two slots each: their names, and the process of each."""
+    with ExitStack() as stack:
+        joined = {}
+        for _ in range(2):
+            name = f"n{next(NUMBERS)}"
+            slots = '--resources={"slot": 2}'
+            joined[name] = stack.enter_context(cluster.joined(slots, name=name)).pid
+        yield joined
+
+
+@pytest.fixture
+def begun(repository: Shell, cluster: RayCluster, nodes: object) -> Iterator[Shell]:
+    repository.env.clear()
+    repository.env.update(cluster.environment)
+    (repository.folder / "plait.yaml").write_text(PLAN.replace("ADDRESS", cluster.address))
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "plan")
+    assert repository.plait("run", "plait.yaml", "--detach").code == 0
+    wait_written(repository, A, B)
+    yield repository
+    end_engine(repository)
+    cluster.wait_actors(0)
+
+
+def workers(shell: Shell) -> Mapping[str, Any]:
+    """The workers of the latest run by name."""
+    steps = shell.plait("status", "--json").json()["steps"]
+    return {w["worker"]: w for step in steps for w in step["workers"]}
+
+
+def until(is_so: Callable[[], object], what: str, within_s: float = 90) -> None:
+    last = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < last, what
+        time.sleep(0.2)
+
+
+def wait_written(shell: Shell, *names: str) -> None:
+    """Return when these workers have written their file."""
+    until(lambda: all("written" in shell.plait("logs", n).out for n in names), "written")
+
+
+def has_ended_well(shell: Shell, worker: str, attempt: int) -> bool:
+    found = workers(shell)[worker]
+    return (found["phase"], found["attempt"]) == ("REVIEWING", attempt)
+
+
+def raylet_of(node: int) -> psutil.Process:
+    below = psutil.Process(node).children(recursive=True)
+    return next(one for one in below if one.name() == "raylet")
+
+
+def test_a_node_that_is_killed_costs_one_attempt_of_its_workers_alone(
+    begun: Shell, nodes: Mapping[str, int], cluster: RayCluster
+) -> None:
+    lives = {name: w["site"] for name, w in workers(begun).items()}
+    assert sorted(lives.values()) == sorted(f"box/{name}" for name in nodes)
+    lost = lives[A].removeprefix("box/")
+    raylet_of(nodes[lost]).kill()
+    until(lambda: workers(begun)[A]["attempt"] == 2, "a second attempt", 30)
+    until(lambda: has_ended_well(begun, A, 2), "the second attempt")
+    assert workers(begun)[A]["site"] == lives[B]
+    assert (workers(begun)[B]["phase"], workers(begun)[B]["attempt"]) == ("RUNNING", 1)
+    # The node comes back: what its worker had made is kept, beside the change.
+    late = "refs/plait/@late/**/a/worker_1/attempt_1/head"
+    with cluster.joined(name=lost):
+        until(lambda: begun.git("for-each-ref", late), "what comes late")
+    (head,) = begun.git("for-each-ref", "--format=%(refname)", late).split()
+    assert begun.git("show", f"{head}:half") == "of it"
+    assert "came late" in begun.plait("logs", A).out
+    assert "half" not in begun.plait("diff", A).out
+
+
+def test_a_far_half_that_is_killed_costs_one_attempt(begun: Shell, cluster: RayCluster) -> None:
+    for actor in cluster.actors():
+        actor.kill()
+    for worker in (A, B):
+        until(lambda w=worker: has_ended_well(begun, w, 2), f"{worker} again")
+        assert "+of it" in begun.plait("diff", worker).out, "its tree was still there"
+
+
+def test_an_engine_that_is_killed_finds_its_attempts_again(
+    begun: Shell, cluster: RayCluster
+) -> None:
+    named = begun.folder / ".git/plait/engine.json"
+    run = begun.plait("status", "--json").json()["run"]
+    os.kill(json.loads(named.read_text())["pid"], signal.SIGKILL)
+    for path in cluster.state.rglob("attempt_1"):
+        if (path / "half").exists():
+            (path / "go").touch()
+    begun.plait("resume", run, "--headless")
+    assert all(has_ended_well(begun, worker, 1) for worker in (A, B)), workers(begun)
+    assert "+of it" in begun.plait("diff", A).out
+
+
+MANY = """
+runtime:
+  max_concurrent_workers: 12
+  sites: {default: box, box: {ray: {address: "ADDRESS", resources: {six: 1}}}}
+pipelines:
+  - name: p
+    steps:
+      - name: each
+        run: "for n in $(seq 200); do echo line $n; done; echo $PLAIT_ITEM > made"
+        merge: each
+        strategy: {matrix: {items: [a, b, c, d, e, f, g, h, i, j, k, l]}}
+"""
+
+
+def test_twelve_workers_on_two_nodes_all_bring_their_work_home(
+    repository: Shell, cluster: RayCluster
+) -> None:
+    repository.env.clear()
+    repository.env.update(cluster.environment)
+    repository.patience_s = 240
+    (repository.folder / "plait.yaml").write_text(MANY.replace("ADDRESS", cluster.address))
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "plan")
+    six = '--resources={"six": 6}'
+    with cluster.joined(six, name="six1"), cluster.joined(six, name="six2"):
+        repository.plait("run", "plait.yaml", "--headless")
+        found = workers(repository)
+        assert {w["phase"] for w in found.values()} == {"REVIEWING"}, found
+        assert Counter(w["site"] for w in found.values()) == {"box/six1": 6, "box/six2": 6}
+        lines = [f"line {n}" for n in range(1, 201)]
+        for number, item in enumerate("abcdefghijkl", 1):
+            worker = f"each/worker_{number}"
+            branch = found[worker]["branch"].removeprefix("refs/heads/")
+            assert repository.git("show", f"{branch}:made") == f"{item}\n"
+            said = repository.plait("logs", worker).out
+            assert [one.strip() for one in said.splitlines()] == lines, said[:500]

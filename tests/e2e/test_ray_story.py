@@ -1,0 +1,109 @@
+"""Workers of a manifest live on a node of a real Ray cluster: what comes home, what is refused."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.support.ray_node import RayCluster, ray_cluster, shared_node
+from tests.support.shells import Shell
+
+PLAN = """
+runtime:
+  sites: {gpu-box: {ray: {address: "ADDRESS"}}}
+  limits: {memory_mb: 512, cpu_percent: 50}
+workspace: {include: [secret], setup: "echo set up > made"}
+agents:
+  writer:
+    adapter: scripted
+    script:
+      steps:
+        - shell: "cat secret made > out.txt; mkdir -p kept; cp out.txt kept; echo x >> a.txt"
+        - result: "done"
+pipelines:
+  - name: p
+    steps:
+      - {name: make, site: gpu-box, agent: writer, prompt: "make it",
+         artifacts: [kept], check: "grep x a.txt"}
+      - {name: use, dependencies: [make], run: "cat kept/out.txt; tail -1 a.txt"}
+"""
+
+pytestmark = [pytest.mark.needs("ray"), pytest.mark.long]
+
+
+@pytest.fixture(scope="module")
+def node() -> RayCluster:
+    return shared_node()
+
+
+@pytest.fixture
+def planned(repository: Shell, node: RayCluster) -> Shell:
+    repository.env.clear()
+    repository.env.update(node.environment)
+    (repository.folder / "plait.yaml").write_text(PLAN.replace("ADDRESS", node.address))
+    (repository.folder / ".gitignore").write_text("secret\nmade\nout.txt\nkept\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "plan")
+    (repository.folder / "secret").write_text("a secret\n")
+    return repository
+
+
+def workers(shell: Shell) -> Mapping[str, Mapping[str, str]]:
+    """The workers of the latest run by name."""
+    steps = shell.plait("status", "--json").json()["steps"]
+    return {w["worker"]: w for step in steps for w in step["workers"]}
+
+
+def test_a_worker_lives_on_a_node_and_its_work_lands_here(planned: Shell, node: RayCluster):
+    assert planned.plait("validate", "plait.yaml").code == 0
+    done = planned.plait("run", "plait.yaml", "--headless", "--json")
+    assert done.events[-1]["report"]["steps"]["use"]["worker_results"][0]["phase"] == "FINISHED"
+    found = workers(planned)
+    assert found["make/worker_1"]["site"].startswith("gpu-box/")
+    assert found["use/worker_1"]["site"] == ""
+    assert f"at {found['make/worker_1']['site']}" in planned.plait("status").out
+    said = planned.plait("logs", "use/worker_1").out
+    assert [line.strip() for line in said.splitlines()] == ["a secret", "set up", "x"]
+    assert "+x" in planned.plait("diff", "make/worker_1").out
+    assert planned.plait("land", "make/worker_1").code == 0
+    assert (planned.folder / "a.txt").read_text() == "one\ntwo\nthree\nx\n"
+    assert len(planned.git("worktree", "list").splitlines()) == 1
+    node.wait_actors(0)  # it goes with the engine that used it
+
+
+def test_a_cluster_of_the_manifest_is_listed_and_tried(planned: Shell, node: RayCluster):
+    listed = planned.plait("sites")
+    assert (listed.code, "gpu-box" in listed.out) == (0, True), listed
+    assert "CPU 0 of 2 used" in listed.out
+    tried = planned.plait("site", "check", "gpu-box", "--json").json()
+    assert [one["problem"] for one in tried] == [""] * 7
+    node.wait_actors(0)
+
+
+def test_what_no_node_can_hold_is_refused_with_the_figure(planned: Shell):
+    file = planned.folder / "plait.yaml"
+    file.write_text(file.read_text().replace("cpu_percent: 50", "cpu_percent: 5000"))
+    done = planned.plait("run", "plait.yaml", "--headless")
+    assert done.code != 0
+    said = workers(planned)["make/worker_1"]
+    assert "no node has 50 CPU; the largest has 2 CPU" in str(said), said
+
+
+def test_a_node_that_enforces_nothing_is_refused_unless_the_manifest_says_so(
+    repository: Shell,
+):
+    """Told by nodes on which no mechanism is to be used."""
+    with ray_cluster(PLAIT_SANDBOX="none") as bare:
+        repository.env.clear()
+        repository.env.update(bare.environment)
+        plan = repository.folder / "plait.yaml"
+        plan.write_text(OPEN.replace("ADDRESS", bare.address))
+        done = repository.plait("run", "plait.yaml", "--headless")
+        assert "files: enforced is required" in done.err, done
+        plan.write_text(plan.read_text().replace("}}}", ", unenforced: true}}}"))
+        assert repository.plait("run", "plait.yaml", "--headless").code == 0
+
+
+OPEN = """
+runtime: {sites: {default: box, box: {ray: {address: "ADDRESS"}}}}
+pipelines: [{name: p, steps: [{name: s, run: "true"}]}]
+"""
