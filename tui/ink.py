@@ -6,8 +6,11 @@ A row is a tuple of spans; a span is text with one ink; an ink names roles, neve
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
+
+if TYPE_CHECKING:  # the first frame needs nothing of the engine
+    from engine.terminal.pens import Pen
 
 _SHORT = 400
 """Longer texts are foreign lines, which are not worth remembering."""
@@ -54,7 +57,8 @@ class Role(StrEnum):
 class Ink(NamedTuple):
     """Say how a span is drawn: a role for the text, perhaps one for its ground, and weight.
 
-    `is_selected` says that the mouse selected it, `does` what a click on it means.
+    `is_selected` says that the mouse selected it, `does` what a click on it means. Only what a
+    program in a terminal drew has a `pen`: its colors are the program's own, and win.
     """
 
     role: Role = Role.TEXT
@@ -64,6 +68,7 @@ class Ink(NamedTuple):
     underline: bool = False
     is_selected: bool = False
     does: str = ""
+    pen: "Pen | None" = None
 
 
 class Span(NamedTuple):

@@ -18,8 +18,8 @@ from engine.api import reach
 from engine.messages.questions import EnterSandbox
 from engine.messages.results import Entrance
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from tui.terminals.shell import shell_words
 
-_SHELLS = ("bash", "sh")
 _OF_THE_TERMINAL = ("TERM", "COLORTERM", "NO_COLOR")
 _READ = 65_536
 
@@ -41,19 +41,13 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_USAGE
     found: list[Entrance] = []
     code = in_loop(partial(_find, args, found))
-    return enter(found[0], args.program or _shell()) if found else code
+    return enter(found[0], args.program or shell_words()) if found else code
 
 
 async def _find(args: argparse.Namespace, found: list[Entrance]) -> int:
     async with reach(args.repo) as (port, _):
         found.append(await port.ask(EnterSandbox(args.run, args.worker)))
     return EXIT_OK
-
-
-def _shell() -> list[str]:
-    """The user's own shell where the sandbox has it too, else one that every machine has."""
-    tries = " || ".join(f"exec {name} -i" for name in _SHELLS)
-    return ["sh", "-c", f'command -v "$SHELL" >/dev/null && exec "$SHELL" -i; {tries}']
 
 
 def enter(entrance: Entrance, program: Sequence[str]) -> int:

@@ -24,11 +24,8 @@ class Outward(Controller):
     """Open shells, editors, checks and pull requests of the worker under the cursor."""
 
     def do_terminal(self) -> None:
-        shell, worker = self.session.shell, self.here()
-        if shell is not None:
-            self.screen.begin_outside(
-                partial(self._go_out, shell(self.run_id, worker.worker), "terminal")
-            )
+        self.session.wants_shell = True
+        self.screen.go("worker")
 
     def do_edit(self) -> None:
         path, line = self.screen.place_here()

@@ -49,7 +49,8 @@ ACTING = (
     Idea("check", ("!",), "run the check on exactly this tree"),
     Idea("land", ("L",), "land"),
     Idea("try", ("W",), "try its result in your own checkout; again: take it back"),
-    Idea("terminal", ("T",), "a shell inside the worker's sandbox"),
+    Idea("terminal", ("T",), "a shell inside the worker's sandbox, in a pane"),
+    Idea("detach", ("ctrl+right_square_bracket",), "leave the terminal; its program goes on"),
     Idea("more", ("+", "="), "more detail"),
     Idea("less", ("-",), "less detail"),
 )

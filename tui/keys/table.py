@@ -131,7 +131,8 @@ land               | compare | land | land the composite or winner
 land               | review | land | land the result
 try                | fleet worker diff inbox | try | its result into your checkout; again: back
 try                | review | try | the result into your checkout; again: back
-terminal           | six | shell | a shell inside its sandbox
+terminal           | six | shell | a shell inside its sandbox, in a pane
+detach             | worker | leave it | leave the terminal that is typed into; its program goes on
 more               | fleet | larger | larger tiles
 more               | worker | more | says, tools, everything
 more               | diff compare review | context | more context
@@ -223,6 +224,7 @@ _SHOWN = {
     "right": "→",
     "shift+left": "shift+←",
     "shift+right": "shift+→",
+    "ctrl+right_square_bracket": "ctrl+]",
 }
 
 

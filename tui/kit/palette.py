@@ -1,10 +1,16 @@
 """From inks to terminal styles, for one theme and one kind of terminal."""
 
+from typing import TYPE_CHECKING
+
 from rich.color import Color
 from rich.style import Style
 
 from tui.ink import Ink, Role, that_does
 from tui.theming import Theme
+
+if TYPE_CHECKING:  # the first frame needs nothing of the engine
+    from engine.terminal.pens import Color as TerminalColor
+    from engine.terminal.pens import Pen
 
 _WORDS = (Role.ADDED_WORD, Role.REMOVED_WORD)
 _LINE_GROUNDS = (Role.ADDED_GROUND, Role.REMOVED_GROUND)
@@ -25,6 +31,7 @@ _PLAIN_FILLS = frozenset(
         Role.MUTED,
     }
 )
+_MOST_STYLES = 4096
 
 
 class Palette:
@@ -41,7 +48,10 @@ class Palette:
         ink = that_does(ink, "") if ink.does else ink
         style = self._styles.get(ink)
         if style is None:
-            style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)
+            style = self._plain(ink) if self.is_plain else self._coloured(ink)
+            if len(self._styles) > _MOST_STYLES:  # a program may draw in any color there is
+                self._styles.clear()
+            self._styles[ink] = style = _drawn(style, ink.pen, self.is_plain) if ink.pen else style
         return style
 
     @property
@@ -83,3 +93,25 @@ class Palette:
             if fixed is not None:
                 return Color.from_ansi(fixed)
         return self._colour(role)
+
+
+def _drawn(style: Style, pen: "Pen", is_plain: bool) -> Style:  # noqa: FBT001 - a private step
+    """Return a style as a program in a terminal wants it drawn."""
+    color, ground = (None, None) if is_plain else (_color(pen.color), _color(pen.ground))
+    return style + Style(
+        color=color,
+        bgcolor=None if style.reverse else ground,
+        bold=pen.is_bold,
+        dim=pen.is_dim,
+        italic=pen.is_italic,
+        underline=pen.is_underlined,
+        strike=pen.is_struck,
+        conceal=pen.is_hidden,
+        reverse=pen.is_reversed != bool(style.reverse),
+    )
+
+
+def _color(color: "TerminalColor") -> Color | None:
+    if color is None:
+        return None
+    return Color.from_rgb(*color) if isinstance(color, tuple) else Color.from_ansi(color)

@@ -2,7 +2,7 @@
 
 from tui.controllers import Going
 from tui.kit.screen import Board, Controller
-from tui.kit.scrolled import Rows
+from tui.kit.scrolled import Scrolled
 from tui.kit.textbox import SearchLine
 from tui.screens.worker.logs import DETAILS, Log
 from tui.screens.worker.tabs import LOG, TITLES, Attempts
@@ -39,8 +39,8 @@ class Reading(Controller):
             self._pane.scroll_relative(y=by, animate=False)
 
     @property
-    def _pane(self) -> Rows:
-        return self.screen.query_one(f"#{self.tab}", Rows)
+    def _pane(self) -> Scrolled:
+        return self.screen.query_one(f"#{self.tab}", Scrolled)
 
     def by_half(self, by: int) -> None:
         self.by_row(by * (self.screen.size.height // 3))

@@ -10,6 +10,7 @@ from textual.widgets import ContentSwitcher, Input
 from tui.bridge import LogGrew, LogName
 from tui.controllers import ON_WORKERS
 from tui.ink import KEY, TEXT, Ink, Role, Row, Span, clickable, words
+from tui.kit.bindings import as_textual
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -19,8 +20,10 @@ from tui.kit.textbox import SearchLine
 from tui.screens.worker.log_view import LogView
 from tui.screens.worker.page import side, tab_row, worker_subject
 from tui.screens.worker.reading import Reading
+from tui.screens.worker.shells import SHELL, Shells
 from tui.screens.worker.tab import Shown
 from tui.screens.worker.tabs import LOG, TABS, TITLES
+from tui.terminals.view import TerminalView
 from tui.words.figures import some
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
@@ -30,12 +33,13 @@ class WorkerScreen(Board):
     """The log follows its end; any move holds it."""
 
     CSS_PATH = Path(__file__).with_name("worker.tcss")
-    held = (Reading, *TABS, *ON_WORKERS)
+    held = (Reading, Shells, *TABS, *ON_WORKERS)
     kind = "worker"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.reading = self.does(Reading)
+        self.shells = self.does(Shells)
         self._watched: LogName = ("", "", None)
 
     def compose_panes(self) -> ComposeResult:
@@ -49,15 +53,24 @@ class WorkerScreen(Board):
                         yield SearchLine("n and N go through the hits", self.session.ahead)
                     for tab in TABS:
                         yield Rows(id=tab.name)
+                    yield TerminalView(id=SHELL, leaving=self._leaving())
             yield Rows(id="side")
+
+    def _leaving(self) -> Sequence[str]:
+        """Return the keys that leave a terminal, in Textual's names."""
+        return [as_textual(key) for key in self.session.keymap.of(f"{self.kind}.detach")]
 
     # Which log.
 
     def on_screen_resume(self) -> None:
         self._watch()
         super().on_screen_resume()
+        if self.session.wants_shell:
+            self.session.wants_shell = False
+            self.perform("terminal")
 
     def gone(self) -> None:
+        self.shells.leave()
         self.session.bridge.unwatch()
         self._watched = ("", "", None)
 
@@ -102,6 +115,8 @@ class WorkerScreen(Board):
         tabs.show([tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state())])
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
+        elif self.reading.tab == SHELL:
+            self.shells.draw()
         else:
             attempt = self.reading.attempt or worker.attempt
             pane = self.query_one(f"#{self.reading.tab}", Rows)
@@ -131,6 +146,8 @@ class WorkerScreen(Board):
 
     def _log_state(self) -> Sequence[Row]:
         """Return the state of the log in words: in full, and shorter where there is less room."""
+        if self.reading.tab == SHELL:
+            return self.shells.state()
         if self.reading.tab != LOG:
             return ()
         log = self.reading.log
@@ -146,6 +163,8 @@ class WorkerScreen(Board):
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view
+        if self.shells.is_entered:
+            return ("detach",)
         if here and here.questions:
             return ("yes", "yes_wide", "no", "steer", "follow", "search", "diff", "more")
         if here is None:
@@ -171,6 +190,14 @@ class WorkerScreen(Board):
             self.reading.attempt = int(name)
             if times > 1:
                 self.perform("open")
+
+    def on_terminal_view_left(self, _: TerminalView.Left) -> None:
+        self.perform("detach")
+        self.draw()
+
+    def on_terminal_view_entered(self, _: TerminalView.Entered) -> None:
+        self.shells.enter()
+        self.draw()
 
     def on_log_view_held(self, _: LogView.Held) -> None:
         self.draw()
