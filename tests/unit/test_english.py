@@ -144,6 +144,15 @@ def test_an_option_that_is_gone_is_noticed(capsys: pytest.CaptureFixture[str]):
     assert "--gone" in capsys.readouterr().err
 
 
+def test_the_site_leads_to_every_page():
+    listed = re.findall(
+        r"- (?:plait: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
+    pages = {page.relative_to(ROOT).as_posix() for page in PAGES}
+    by_index = {page for page in pages if page.startswith("docs/decisions/")}
+    assert {"README.md" if page == "index.md" else page for page in listed} == pages - by_index
+
+
 def test_every_link_leads_to_a_page():
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
