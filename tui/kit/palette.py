@@ -1,5 +1,7 @@
 """From inks to terminal styles, for one theme and one kind of terminal."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from rich.color import Color
@@ -95,7 +97,7 @@ class Palette:
         return self._colour(role)
 
 
-def _drawn(style: Style, pen: "Pen", is_plain: bool) -> Style:  # noqa: FBT001 - a private step
+def _drawn(style: Style, pen: Pen, is_plain: bool) -> Style:  # noqa: FBT001 - a private step
     """Return a style as a program in a terminal wants it drawn."""
     color, ground = (None, None) if is_plain else (_color(pen.color), _color(pen.ground))
     return style + Style(
@@ -111,7 +113,7 @@ def _drawn(style: Style, pen: "Pen", is_plain: bool) -> Style:  # noqa: FBT001 -
     )
 
 
-def _color(color: "TerminalColor") -> Color | None:
+def _color(color: TerminalColor) -> Color | None:
     if color is None:
         return None
     return Color.from_rgb(*color) if isinstance(color, tuple) else Color.from_ansi(color)
