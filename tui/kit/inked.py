@@ -124,7 +124,9 @@ class Inked(Widget):
 
     def _touched(self) -> tuple[Selection | None, int]:
         """Return what is selected here, and the row that the mouse is over; -1 for none."""
-        if not self.ALLOW_SELECT:
+        if not (
+            self.ALLOW_SELECT and self.is_attached
+        ):  # one that was removed is painted once more
             return None, -1
         return self.text_selection, self.app.mouse_position.y - self.content_region.y
 
