@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.options import more_arguments, picked
-from engine.agents.records import Record, at, read_record, text_of
+from engine.agents.records import Record, at, read_record, table_of, text_of
 from engine.agents.settings.copied import SettingsCopy
 from engine.agents.settings.files import data_of_login
 from engine.system import IS_PORTABLE
@@ -122,7 +122,7 @@ def _copy_servers(request: LaunchRequest, copy: SettingsCopy) -> None:
     is_moved = request.environment.get("CLAUDE_CONFIG_DIR")
     known = copy.json(".claude.json" if is_moved else f"{request.user_home}/.claude.json")
     here = at(known, "projects", request.folder) or {}
-    found = {**(known.get("mcpServers") or {}), **(at(here, "mcpServers") or {})}
+    found = {**table_of(known.get("mcpServers")), **table_of(at(here, "mcpServers"))}
     if servers := copy.servers(found, "~/.claude.json"):
         copy.put(".claude.json", json.dumps({"mcpServers": servers}))
 

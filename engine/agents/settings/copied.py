@@ -140,7 +140,7 @@ class SettingsCopy:
         try:
             bare = _COMMENT.sub(lambda found: found[1] or "", text)
             value = json.loads(_LAST_COMMA.sub(lambda found: found[1] or "", bare))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.unreadable(name, error) from error
         return value if isinstance(value, dict) else {}
 

@@ -95,7 +95,7 @@ def _variables(copy: SettingsCopy, name: str) -> dict[str, str]:
 def _config_of_aider(copy: SettingsCopy) -> Record:
     try:
         config: Any = yaml.safe_load(copy.text(_CONFIG) or "")
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise copy.unreadable(_CONFIG, error) from error
     return config if isinstance(config, dict) else {}
 
@@ -116,9 +116,9 @@ def _check_keys(copy: SettingsCopy, config: Record) -> None:
 
 def _read(copy: SettingsCopy, config: Record) -> list[str]:
     """Copy the files that are read before the work, and return where they lie for the worker."""
-    named = config.get("read") or ()
+    named = config.get("read")
     home, places = copy.request.user_home, []
-    for name in [named] if isinstance(named, str) else named:
+    for name in named if isinstance(named, list) else filter(None, [text_of(named)]):
         path = str(name).replace("~", home, 1) if str(name).startswith("~/") else str(name)
         if not copy.wants_instructions or not Path(path).is_relative_to(home or "/nowhere"):
             continue
