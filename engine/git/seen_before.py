@@ -59,7 +59,7 @@ def keep_index(git: InsideGit, workspace: Workspace) -> None:
     copy_index(Path(git.git_dir, "index"), Path(workspace.directory, _INDEX))
 
 
-class Moment(NamedTuple):
+class DiskMoment(NamedTuple):
     """A moment on the clock of a workspace's file system, and on a steady one."""
 
     folder: tuple[int, int]
@@ -67,7 +67,7 @@ class Moment(NamedTuple):
     steady_ns: int
 
     @classmethod
-    def now(cls, workspace: Workspace) -> "Moment | None":
+    def now(cls, workspace: Workspace) -> "DiskMoment | None":
         """Return this moment; None where that file system cannot be asked."""
         try:
             own = os.lstat(workspace.path)
@@ -86,7 +86,7 @@ def note_sight(
     tree: str,
     kept: dict[str, str],
     *,
-    began: Moment | None,
+    began: DiskMoment | None,
 ) -> None:
     """Note that all of a workspace is kept under some refs, as it was at a sight.
 
@@ -137,7 +137,7 @@ def _is_untouched(workspace: Workspace, noted: Sequence[Any] | None) -> bool:
 
     A time that equals the moment's proves nothing: clocks of file systems tick.
     """
-    now = Moment.now(workspace)
+    now = DiskMoment.now(workspace)
     if noted is None or now is None:
         return False
     folder, disk_ns, steady_ns = noted
@@ -163,7 +163,7 @@ class _Note(TypedDict):
     sight: str
     tree: str
     kept: dict[str, str]
-    began: Moment | None
+    began: DiskMoment | None
 
 
 def _noted(workspace: Workspace) -> _Note | None:

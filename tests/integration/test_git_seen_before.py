@@ -13,7 +13,7 @@ from engine.beneath import last_change
 from engine.git import removal, seen_before
 from engine.git.collection import CollectRequest, lead_inside
 from engine.git.removal import examine
-from engine.git.seen_before import Moment, forget_sight, is_as_collected
+from engine.git.seen_before import DiskMoment, forget_sight, is_as_collected
 from engine.git.workspace import Strategy, Workspace
 from tests.support.git_lab import Lab
 
@@ -156,7 +156,7 @@ def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tick(space: Workspace) -> None:
     """Wait until the clock of the disk is past everything that was written."""
-    while (moment := Moment.now(space)) and (seen := last_change(space.path)):
+    while (moment := DiskMoment.now(space)) and (seen := last_change(space.path)):
         if seen.at_ns < moment.disk_ns:
             return
 
@@ -233,13 +233,13 @@ async def test_a_clock_that_was_set_proves_nothing(
     space = await collected(lab)
     forbid_reading(monkeypatch)
     assert not await is_read(lab, space)
-    real = Moment.now
+    real = DiskMoment.now
 
-    def shifted(of: Workspace) -> Moment | None:
+    def shifted(of: Workspace) -> DiskMoment | None:
         now = real(of)
         return now and now._replace(disk_ns=now.disk_ns + CLOCKS[clock])
 
-    monkeypatch.setattr(Moment, "now", shifted)
+    monkeypatch.setattr(DiskMoment, "now", shifted)
     assert await is_read(lab, space)
 
 
