@@ -225,10 +225,12 @@ class LandRefused(WorkerFactBase):
 
     Attributes:
         in_the_way: Files with edits of the user's, if it was for them.
+        is_carry_refused: These edits conflict with the change, so it cannot land under them.
     """
 
     reason: str
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,7 +90,13 @@ def land_refused(turn: CoreTurn, w: Worker, fact: f.LandRefused) -> None:
     """Go back to review: nothing was moved, and a human sees why."""
     after = replace(
         w,
-        landing=replace(w.landing, wish=None, prepared=None, in_the_way=fact.in_the_way),
+        landing=replace(
+            w.landing,
+            wish=None,
+            prepared=None,
+            in_the_way=fact.in_the_way,
+            is_carry_refused=fact.is_carry_refused,
+        ),
         error=fact.reason,
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )

@@ -218,6 +218,7 @@ class Landing:
         is_by_hand: A human took the landing back, or hunks of the change in hand: nothing lands it
             by itself any more.
         in_the_way: The user's own files that its last landing met with edits in them.
+        is_carry_refused: These edits conflict with the change, so it cannot land under them.
     """
 
     wish: LandWish | None = None
@@ -226,6 +227,7 @@ class Landing:
     is_undone: bool = False
     is_by_hand: bool = False
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

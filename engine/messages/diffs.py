@@ -32,12 +32,13 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of a hunk and its numbers on both sides."""
+    """One line of a hunk and its numbers on both sides; only a file's last may lack its end."""
 
     sign: Sign
     text: str
     old: int | None = None
     new: int | None = None
+    has_newline: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +151,11 @@ def _told_apart(keys: Sequence[str]) -> tuple[str, ...]:
         apart.append(f"{key}#{times[key]}" if times[key] else key)
         times[key] += 1
     return tuple(apart)
+
+
+def keys_of(diff: ChangeDiff, index: int) -> tuple[str, ...]:
+    """Return the keys that a file of a change is seen by: its hunks', or its own without any."""
+    return diff.keys[index] or (file_key(diff.files[index]),)
 
 
 def file_key(file: FileDiff) -> str:

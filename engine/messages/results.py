@@ -374,6 +374,7 @@ class WorkerView:
     site: str = ""
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
     violations: tuple[str, ...] = ()
 
     @property

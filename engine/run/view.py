@@ -219,5 +219,6 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         site=w.begun.site,
         conflicts=conflict.paths if conflict else (),
         in_the_way=w.landing.in_the_way,
+        is_carry_refused=w.landing.is_carry_refused,
         violations=w.attempt.violations,
     )

@@ -29,7 +29,7 @@ class Action(NamedTuple):
 _GROUPS = {"six": SCREENS[:6], "all": SCREENS}
 _ROWS = """
 mark               | fleet inbox | mark | mark it
-mark               | diff | seen | mark the hunk seen, go on
+mark               | diff | seen | mark the hunk or file seen, go on
 mark               | compare | take | take the hunk
 mark               | review | take | take what is under the cursor
 mark               | runs | mark | mark it; two marked can be compared
@@ -150,7 +150,7 @@ take_base          | review | base | the base, as it was before both
 show_split         | diff | split | split, unified, or by width
 show_split         | review | split | columns, card, or by width
 show_space         | diff review | white space | ignore white space, or not
-show_long          | worker | wrap | long lines cut or wrapped
+show_long          | worker diff | wrap | long lines cut or wrapped
 show_times         | worker | times | time stamps on or off
 show_invisible     | diff | invisible | blanks and tabs made visible
 show_generated     | diff | generated | generated files, shown or folded

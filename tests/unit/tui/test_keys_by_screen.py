@@ -60,7 +60,7 @@ B     | .             | .             | .             | .             | incoming
 gb    | .             | .             | .             | .             | the base      | .
 ,s    | .             | .             | split         | .             | columns       | .
 ,w    | .             | .             | white space   | .             | white space   | .
-,l    | .             | wrapped       | .             | .             | .             | .
+,l    | .             | wrapped       | wrapped       | .             | .             | .
 ,t    | .             | time stamps   | .             | .             | .             | .
 ,i    | .             | .             | visible       | .             | .             | .
 ,g    | .             | .             | generated     | .             | .             | .

@@ -16,7 +16,7 @@ from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.diff.drops import Dropping
 from tui.screens.diff.moves import Moving
-from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane
+from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane, file_strip
 from tui.screens.diff.reading import Reading
 from tui.screens.diff.says import Commenting
 from tui.screens.diff.view import DiffView
@@ -72,6 +72,7 @@ class DiffScreen(Board):
         worker, diff, view = self.session.worker_view, self.pane.diff, self.query_one(DiffView)
         self.set_class(not self.pane.places, "-bare")
         self.set_class(self._is_zoomed, "-zoomed")
+        self.set_class(diff is not None and len(diff.files) == 1, "-alone")
         if worker and diff:
             is_wide = self._mode == "auto" and self.size.width >= SPLIT_FROM
             self.pane.set_left_out(worker.left_out)
@@ -79,10 +80,18 @@ class DiffScreen(Board):
         view.instead = self._instead(scene)
         view.update()
         files = self.query_one("#files", Rows)
+        files.styles.max_height = (
+            len(diff.files) + 1 if diff and self.has_class("-narrow") else None
+        )
         if worker and diff and diff.files and files.size:
             send = self.key_of("send")
             here = self.pane.file
-            rows, places = file_pane(diff, self.pane.shape, worker, here=here, send_key=send)
+            shape = self.pane.shape
+            rows, places = (
+                file_strip(diff, shape, worker, here=here, cells=files.cells)
+                if self.has_class("-narrow")
+                else file_pane(diff, shape, worker, here=here, send_key=send)
+            )
             files.show(rows, range(places[here], places[here] + 3))
 
     def _instead(self, scene: Scene) -> Sequence[Row]:
