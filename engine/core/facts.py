@@ -279,6 +279,23 @@ class HunksLeftOut(WorkerFactBase):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangeEdited(WorkerFactBase):
+    """A human edited a file of the change before it lands.
+
+    Attributes:
+        change: What would land now, as a commit.
+        whole: The same with the hunks that are left out.
+        hunks: Every hunk and file that is left out now, by its key.
+        paths: The files in which the whole is not what was collected; none where it is again.
+    """
+
+    change: Change
+    whole: Change
+    hunks: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class RetryRequested(WorkerFactBase):
     """A human wants another attempt, with words about the last one or with a new prompt.
 
@@ -446,6 +463,7 @@ WorkerFact = (
     | Resolved
     | Rechecked
     | HunksLeftOut
+    | ChangeEdited
     | RetryRequested
     | BackoffElapsed
     | StopRequested

@@ -137,6 +137,11 @@ class ChangeDiff:
             _told_apart([hunk_key(file, hunk) for hunk in file.hunks]) for file in self.files
         )
 
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Return the name of every file as it is, also where `files` are cleaned for a screen."""
+        return tuple(file.path for file in self.files)
+
     @property
     def hunks(self) -> int:
         """Return how many hunks there are."""

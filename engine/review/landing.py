@@ -461,6 +461,8 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
     ]
     if w.review.left_out:
         rows.append(("Plait-Left-Out", str(len(w.review.left_out))))
+    if w.review.edited:
+        rows.append(("Plait-Edited", str(len(w.review.edited))))
     check = state.plan.step(w.id.step).check
     if check is not None:  # a commit whose tree then fails the check never lands
         rows.append((_CHECK, f"passed: {check}"))

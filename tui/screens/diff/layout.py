@@ -50,6 +50,18 @@ class Shape:
     ignores_blanks: bool = False
     comments: Sequence[Comment] = ()
     about: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """Who decided what of a file, where conflicts were decided."""
+    decided: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
+    """The lines of the target at which there was a conflict, and what was chosen there."""
+
+    def chosen(self, file: FileDiff, hunk: Hunk) -> str:
+        """Return what was decided about the conflicts that a hunk covers."""
+        old = [line.old for line in hunk.lines if line.old]
+        if not old or file.path not in self.decided:
+            return ""
+        ways = [said for line, said in self.decided[file.path] if old[0] <= line <= old[-1] + 1]
+        return ", ".join(dict.fromkeys(ways))
 
     def is_folded_file(self, file: FileDiff) -> bool:
         """Fold what a program wrote, or nobody reads, until it is opened; others if told."""

@@ -52,7 +52,7 @@ def diff_subject(
         "   ",
         *change_text(worker, is_shown=True),
         "   ",
-        *check_text(worker),
+        *_check_words(worker, diff),
     )
     full = round(known / whole * _SEEN_BAR) if whole else 0
     out = len(worker.left_out)
@@ -67,6 +67,14 @@ def diff_subject(
         " ",
     )
     return spread(left, right, cells)
+
+
+def _check_words(worker: WorkerView, diff: ChangeDiff) -> Row:
+    """Return what the check says: of the result that is on screen, where it is one."""
+    check = worker.check
+    if not diff.result or check is None or check.tree == diff.result:
+        return check_text(worker)
+    return words(Span("· ", Ink(Role.WAITING)), Span("check not run on this result", TEXT))
 
 
 def file_strip(

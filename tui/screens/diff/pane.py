@@ -169,6 +169,18 @@ class DiffPane:
         number = (line.new or line.old) if line else None
         return self.diff.files[place.file].path + (f":{number}" if number else "")
 
+    @property
+    def path(self) -> str:
+        """Return the file under the cursor, by its name as it is."""
+        return self.diff.paths[self.file] if self.diff and self.diff.paths else ""
+
+    def new_numbers(self) -> list[int]:
+        """Return the numbers of the new text's lines under the cursor or in the range, in order."""
+        start, end = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
+        here = self.file
+        lines = [self._line(p) for p in self.places[start : end + 1] if p.file == here]
+        return sorted({line.new for line in lines if line is not None and line.new})
+
     def range(self) -> list[str]:
         """The lines that are selected: from the anchor to the cursor, or the one under it."""
         start, end = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))

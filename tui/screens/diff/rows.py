@@ -26,6 +26,7 @@ from tui.ink import (
 from tui.kit.syntax import Piece, changed_code, inked_change, signed
 from tui.kit.wording import Marks, changed_words, pairs_of
 from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of
+from tui.words.clean import clean_code
 from tui.words.comments import Comment
 from tui.words.cutting import cut_end, cut_path, wrap
 from tui.words.figures import MINUS, some
@@ -111,6 +112,8 @@ class DiffPainter:
             left = words(*left, f"  ► {why}folded")
         elif file.is_generated:
             left = words(*left, "  generated")
+        if told := self.shape.told.get(file.path):
+            left = words(*left, Span(f"  {told}", Ink(Role.ACCENT)))
         out = left_out_of(self.diff, place.file, self.shape.left_out)
         if out:
             left = words(*left, Span(f"  ✗ {out} left out", Ink(Role.REMOVED, bold=True)))
@@ -130,7 +133,9 @@ class DiffPainter:
             mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
         where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
         note = "  only white space" if hunk.is_blank_only else ""
-        left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note)
+        chosen = self.shape.chosen(file, hunk)
+        by = (Span(f"  ≠ {chosen}", Ink(Role.ACCENT)),) if chosen else ()
+        left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note, *by)
         right = words(
             f"hunk {place.hunk + 1} of {len(file.hunks)}  ", *_counts(hunk.added, hunk.removed), " "
         )
@@ -228,18 +233,33 @@ def comment_rows(comment: Comment, cells: int, *, is_stale: bool = False) -> lis
     ink = Ink(Role.ACCENT)
     lead = Span(" " * 12)
     state = "sent" if comment.is_sent else "not sent yet"
+    if comment.suggestion is not None and not comment.is_sent:
+        state = "not sent yet; a applies it"
     state = f"{state}, the code has changed since" if is_stale else state
-    title = f" you, line {comment.number} "
+    lines = f"line {comment.number}"
+    if comment.suggestion is not None and comment.first < comment.number:
+        lines = f"lines {comment.first} to {comment.number}"
+    what = "you suggest" if comment.suggestion is not None else "you"
+    title = f" {what}, {lines} "
     rows: list[Row] = [(lead, Span(f"╭─{title}{'─' * (width - len(title) - 3)}╮", ink))]
     if is_stale:
         quoted = cut_end(comment.code.split("\n")[0].strip(), width - 4)
         rows.append(
             (lead, Span("│ ", ink), *fit((Span(quoted, MUTED),), width - 4), Span(" │", ink))
         )
-    rows += [
-        (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
-        for text in wrap(comment.text, width - 4)
-    ]
+    if comment.suggestion is not None:
+        changed = [(f"{MINUS} ", line, Role.REMOVED) for line in comment.code.split("\n")]
+        changed += [("+ ", line, Role.ADDED) for line in comment.suggestion.split("\n")]
+        rows += [
+            (lead, Span("│ ", ink), *fit((Span(text, Ink(role)),), width - 4), Span(" │", ink))
+            for sign, line, role in changed
+            for text in wrap(f"{sign}{clean_code(line)}", width - 4)
+        ]
+    if comment.text or comment.suggestion is None:
+        rows += [
+            (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
+            for text in wrap(comment.text, width - 4)
+        ]
     rows.append(
         (
             lead,

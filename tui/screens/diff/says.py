@@ -126,6 +126,9 @@ def _left_out_words(diff: ChangeDiff | None, worker: WorkerView) -> str:
 
 def _as_words(comment: Comment, *, is_stale: bool) -> str:
     """A comment as an agent reads it: where, the code, what is said of it."""
+    if patch := comment.patch():
+        said = f"\n{comment.text}" if comment.text else ""
+        return f"{comment.path}:{comment.number}\nMake this change of mine:\n{patch}{said}"
     code = "\n".join(f"> {line}" for line in comment.code.split("\n"))
     stale = " (as it was when this was written)" if is_stale else ""
     return f"{comment.path}:{comment.number}{stale}\n{code}\n{comment.text}"

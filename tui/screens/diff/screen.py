@@ -8,16 +8,18 @@ from textual.app import ComposeResult
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers import ON_WORKERS
+from tui.controllers import ON_WORKERS, CheckOutput
 from tui.ink import TEXT, Row, Span, words
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.diff.drops import Dropping
+from tui.screens.diff.edits import Editing
 from tui.screens.diff.moves import Moving
 from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane, file_strip
 from tui.screens.diff.reading import Reading
+from tui.screens.diff.result import Result
 from tui.screens.diff.says import Commenting
 from tui.screens.diff.view import DiffView
 from tui.words.figures import some
@@ -31,12 +33,13 @@ class DiffScreen(Board):
     """A change against what it is compared with."""
 
     CSS_PATH = Path(__file__).with_name("diff.tcss")
-    held = (Moving, Commenting, Dropping, Reading, *ON_WORKERS)
+    held = (Moving, Commenting, Editing, Dropping, Reading, Result, CheckOutput, *ON_WORKERS)
     kind = "diff"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.reading, self.dropping = self.does(Reading), self.does(Dropping)
+        self.editing = self.does(Editing)
         self.pane = self.reading.pane
         self._mode = "auto"
         self._is_zoomed = False
@@ -129,7 +132,7 @@ class DiffScreen(Board):
         first = ("merge",) if here and here.phase is Phase.CONFLICTED else ()
         return (
             *first,
-            *("mark", "down", "comment", "send", "no", "yes", "land", "select", "diff"),
+            *("mark", "down", "comment", "edit", "send", "no", "yes", "land", "select", "diff"),
             "show_split",
             *("more", "search"),
         )
@@ -140,8 +143,15 @@ class DiffScreen(Board):
         return identity_of(worker, diff.result if diff and self.reading.against else "")
 
     def why_not(self, idea: str) -> str:
+        if idea == "yes" and self.editing.suggestion:
+            return self.editing.why_not("edit")
+        here = self.session.worker_view
+        if idea == "land" and here and here.phase is Phase.CONFLICTED:
+            return self.does(Result).why_not(idea)
         if idea in {"yes", "land"} and self.reading.is_overtaken():
             return super().why_not(idea) or "its diff is being read"
+        if idea in {"edit", "edit_all"}:
+            return self.editing.why_not(idea)
         if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
             return self._why_not_here(idea)
         return super().why_not(idea)
@@ -164,7 +174,16 @@ class DiffScreen(Board):
     def label_of(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:
             return self.dropping.label_of(idea, "")
+        if idea == "yes" and self.editing.suggestion:
+            return "apply"
         return super().label_of(idea)
+
+    def do_yes(self) -> None:
+        """Apply the suggestion under the cursor; without one approve the change."""
+        if suggestion := self.editing.suggestion:
+            self.editing.apply(suggestion)
+        else:
+            self.hand_on("yes")
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.pane.path_and_line.rpartition(":")
