@@ -69,7 +69,6 @@ TELLERS: Mapping[type[f.WorkerFactBase], Callable[..., None]] = dict(
         _hears(f.Resolved, landing.resolved),
         _hears(f.Rechecked, landing.rechecked),
         _hears(f.HunksLeftOut, landing.hunks_left_out),
-        _hears(f.ChangeEdited, landing.change_edited),
         _hears(f.RetryRequested, stopping.retry_requested),
         _hears(f.BackoffElapsed, stopping.backoff_elapsed),
         _hears(f.StopRequested, stopping.stop_requested),

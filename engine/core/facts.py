@@ -223,9 +223,7 @@ class ConflictsFound(WorkerFactBase):
 class LandRefused(WorkerFactBase):
     """The landing could not go on; nothing was moved.
 
-    Attributes:
-        in_the_way: Files with edits of the user's, if it was for them.
-        is_carry_refused: These edits conflict with the change, so it cannot land under them.
+    It was for the user's edits in the files `in_the_way`; some cannot be carried over the change.
     """
 
     reason: str
@@ -267,32 +265,16 @@ class Rechecked(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class HunksLeftOut(WorkerFactBase):
-    """A human decided which hunks of the change are not to land; none where all are to.
+    """A human left hunks out of the change (none of them: all of it lands), or edited a file of it.
 
-    Attributes:
-        change: What is left, as a commit; the whole change where nothing is left out.
-        hunks: Every hunk and file that is left out now, by its key.
+    `change` is what lands now, `hunks` the keys of what is left out of `whole`. `edited` are all
+    files in which that is not what was collected; both are None where no file was edited just now.
     """
 
     change: Change
     hunks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangeEdited(WorkerFactBase):
-    """A human edited a file of the change before it lands.
-
-    Attributes:
-        change: What would land now, as a commit.
-        whole: The same with the hunks that are left out.
-        hunks: Every hunk and file that is left out now, by its key.
-        paths: The files in which the whole is not what was collected; none where it is again.
-    """
-
-    change: Change
-    whole: Change
-    hunks: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    whole: Change | None = None
+    edited: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -463,7 +445,6 @@ WorkerFact = (
     | Resolved
     | Rechecked
     | HunksLeftOut
-    | ChangeEdited
     | RetryRequested
     | BackoffElapsed
     | StopRequested

@@ -18,7 +18,7 @@ from engine.messages.events import (
     LandingUndone,
     UndoRefused,
 )
-from engine.messages.results import Badge, Change, Outcome
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
 
 
@@ -146,30 +146,24 @@ def rechecked(turn: CoreTurn, w: Worker, fact: f.Rechecked) -> None:
 
 
 def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
-    """Review what is left of the change; what was edited of it stays edited."""
-    edited = w.review.edited
-    whole = (w.review.whole or w.change) if fact.hunks or edited else None
-    _take_in_hand(turn, w, fact.change, Reviewed(whole=whole, left_out=fact.hunks, edited=edited))
-
-
-def change_edited(turn: CoreTurn, w: Worker, fact: f.ChangeEdited) -> None:
-    """Review the change as a human edited it; what was left out of it stays behind."""
-    whole = fact.whole if fact.hunks or fact.paths else None
-    review = Reviewed(whole=whole, left_out=fact.hunks, edited=fact.paths)
-    _take_in_hand(turn, w, fact.change, review)
-
-
-def _take_in_hand(turn: CoreTurn, w: Worker, change: Change, review: Reviewed) -> None:
     """Review another change now: nothing that was said of the last one holds."""
     if w.phase is not Phase.REVIEWING:
         turn.drop()
         return
     known = w.review.check
-    is_stale = known is not None and known.tree != change.tree
+    edited = w.review.edited if fact.edited is None else fact.edited
+    whole = fact.whole or w.review.whole or w.change
+    review = Reviewed(
+        whole=whole if fact.hunks or edited else None,
+        left_out=fact.hunks,
+        edited=edited,
+        check=known,
+        is_check_stale=known is not None and known.tree != fact.change.tree,
+    )
     after = replace(
         w,
-        change=change,
-        review=replace(review, check=known, is_check_stale=is_stale),
+        change=fact.change,
+        review=review,
         landing=replace(w.landing, wish=None, is_by_hand=True),
         error=None,
         badges=w.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},

@@ -23,7 +23,7 @@ from engine.messages.results import Change, CheckResult
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
 from engine.review.diffs import change_diff
-from engine.review.in_hand import edited, in_review, read_text, trimmed
+from engine.review.in_hand import edited, in_review, trimmed
 from engine.review.inquiry import Inquiry
 from engine.review.moments import Moments
 from engine.review.questions import sides_of
@@ -183,27 +183,23 @@ class MergeDesk:
             found = await edited(self.repo, run.state, w, file)
             w = in_review(run.state, worker, attempt=w.attempt.number)
             run.feed(
-                f.ChangeEdited(
+                f.HunksLeftOut(
                     **w.about(self._clock.now()),
                     change=found.change,
                     whole=found.whole,
                     hunks=found.left_out,
-                    paths=found.paths,
+                    edited=found.paths,
                 )
             )
         return found.change
 
-    async def text(self, state: RunState, worker: WorkerId, path: str) -> FileText:
-        """Return a file of what would land, for an editor; conflicts as they are decided so far.
+    async def merged_text(self, state: RunState, worker: WorkerId, path: str) -> FileText:
+        """Return a file of a merge as it is decided so far, for an editor.
 
         Raises:
             WorkspaceError: There is no such file, or it is no text.
         """
-        w = state.workers[worker]
-        if w.phase is not Phase.CONFLICTED:
-            return await read_text(self.repo, w, path)
-        async with self.resolutions.lock(state.run, worker):
-            found = (await self.resolutions.view(state, w, path=path)).looked_at
+        found = (await self.conflicts(state, worker, path)).looked_at
         if found is None or found.text is None or "\0" in found.text:
             raise WorkspaceError(f"{path} is no text that an editor could keep")
         return FileText(path=path, text=found.text, mode=found.mode or "100644")

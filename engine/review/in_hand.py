@@ -93,7 +93,7 @@ def whole_of(w: Worker) -> Change:
     return whole
 
 
-async def read_text(repo: Repo, w: Worker, path: str) -> FileText:
+async def read_text_of(repo: Repo, w: Worker, path: str) -> FileText:
     """Return a file of the whole change as a text that an editor can be given.
 
     Raises:

@@ -40,6 +40,7 @@ from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.review.comparing import TARGET, DiffWanted
 from engine.review.desk import MergeDesk
+from engine.review.in_hand import read_text_of
 from engine.review.landing_results import Refusal
 from engine.review.queue import landing_order
 from engine.review.sight import require_all_seen, require_seen
@@ -425,7 +426,10 @@ async def read_text(runs: Runs, question: m.ReadText) -> m.FileText:
         WorkspaceError: There is no such worker or file, or it is no text.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    return await _desk(runs, state).text(state, found.id, question.path)
+    desk = _desk(runs, state)
+    if found.phase is not Phase.CONFLICTED:
+        return await read_text_of(desk.repo, found, question.path)
+    return await desk.merged_text(state, found.id, question.path)
 
 
 async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:

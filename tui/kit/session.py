@@ -114,7 +114,7 @@ class Session:
     worker: str = ""
     diff_place: str = ""
     diff_against: str = ""
-    """What Diff holds the change against when it is opened; forgotten when it is left."""
+    """Diff holds the change against this when it is opened; it is forgotten when Diff is left."""
     tab: str = "log"
     marks: set[str] = field(default_factory=set)
     unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)

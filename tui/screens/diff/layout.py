@@ -51,7 +51,7 @@ class Shape:
     comments: Sequence[Comment] = ()
     about: str = ""
     told: Mapping[str, str] = field(default_factory=dict)
-    """Who decided what of a file, where conflicts were decided."""
+    """By file: the one who decided it, where conflicts were decided."""
     decided: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
     """The lines of the target at which there was a conflict, and what was chosen there."""
 
