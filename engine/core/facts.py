@@ -221,10 +221,7 @@ class ConflictsFound(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class LandRefused(WorkerFactBase):
-    """The landing could not go on; nothing was moved.
-
-    It was for the user's edits in the files `in_the_way`; some cannot be carried over the change.
-    """
+    """The landing could not go on; nothing was moved. Edits of the user's may be `in_the_way`."""
 
     reason: str
     in_the_way: tuple[str, ...] = ()
