@@ -113,6 +113,8 @@ class Session:
     past_run: RunView | None = None
     worker: str = ""
     diff_place: str = ""
+    diff_against: str = ""
+    """Diff holds the change against this when it is opened; it is forgotten when Diff is left."""
     tab: str = "log"
     wants_shell: bool = False
     marks: set[str] = field(default_factory=set)
