@@ -74,8 +74,10 @@ def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_bac
         terminal.do("diff.terminal").shows(f"attempt_1{PROMPT}", "ctrl+] leaves it")
         terminal.press(b"echo $((6*7))-$(tr '\\n' , <notes.txt) $(stty size)\r")
         terminal.shows("42-whole,part, 29 78")  # a message stands below the pane
-        terminal.press(b"\x1d").shows("The shell goes on").do("worker.diff").shows("made.txt")
-        terminal.do("diff.terminal").shows("42-whole,part").press(b"exit\r")
+        terminal.press(b"\x1d")
+        terminal.shows("The shell goes on").do("worker.diff").shows("made.txt")
+        terminal.do("diff.terminal").shows("42-whole,part")
+        terminal.press(b"exit\r")
         terminal.shows("The shell of write/worker_1 ended with exit code 0").do("worker.diff")
 
         terminal.do("everywhere.to_shell").shows("Stopped", "at-home%").press(b"fg\r")
