@@ -37,6 +37,7 @@ from engine.work.logbook import Logbook, Remark
 from engine.work.remarks import Remarks
 from engine.work.tools import Tools
 from engine.work.trouble import Troubles
+from engine.work.watch import Watch
 from engine.work.workplace import address_of
 
 _TICK_S = 1.0
@@ -194,6 +195,11 @@ class LiveRun:
             if activity is not None and activity.watch is not None:
                 site = self._tools.sites.of(self._state, worker)
                 self._tasks.start_soon(site.stop, activity.watch.attempt)
+
+    def watch_of(self, worker: WorkerId) -> Watch | None:
+        """Return what follows a worker's agent, while it runs."""
+        activity = self._activities.of(worker)
+        return activity.watch if activity is not None else None
 
     def _take(self, fact: f.Fact) -> None:
         state, effects = advance(self._state, fact)

@@ -114,7 +114,7 @@ class Session:
     worker: str = ""
     diff_place: str = ""
     tab: str = "log"
-    wants_shell: bool = False
+    wanted_there: str = ""
     marks: set[str] = field(default_factory=set)
     unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
