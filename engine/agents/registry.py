@@ -29,14 +29,16 @@ def adapters() -> Mapping[str, AgentAdapter]:
     from engine.agents.claude import ClaudeAdapter  # noqa: PLC0415
     from engine.agents.codex import CodexAdapter  # noqa: PLC0415
     from engine.agents.command import CommandAdapter  # noqa: PLC0415
+    from engine.agents.on_screen.adapter import TerminalAdapter  # noqa: PLC0415
     from engine.agents.presets import AIDER, MINI, OVER_ACP  # noqa: PLC0415
     from engine.agents.scripted import ScriptedAdapter  # noqa: PLC0415
     from engine.agents.table_agent import JsonLinesAdapter, TableAdapter  # noqa: PLC0415
     from engine.agents.tables import shipped_table  # noqa: PLC0415
 
-    known: list[AgentAdapter] = [ScriptedAdapter(), CommandAdapter(), ClaudeAdapter()]
-    known += [CodexAdapter(), *(TableAdapter(table=shipped_table(name)) for name in TABLES)]
-    known += [AIDER, MINI, AcpAdapter(), *OVER_ACP, JsonLinesAdapter(), CallableAdapter()]
+    tables = (TableAdapter(table=shipped_table(name)) for name in TABLES)
+    known: list[AgentAdapter] = [ScriptedAdapter(), CommandAdapter(), TerminalAdapter()]
+    known += [ClaudeAdapter(), CodexAdapter(), *tables, AIDER, MINI, AcpAdapter(), *OVER_ACP]
+    known += [JsonLinesAdapter(), CallableAdapter()]
     return {adapter.name: adapter for adapter in known}
 
 

@@ -311,6 +311,7 @@ class WorkerView:
         ending: How it ended without a change; empty where there is one, or none was to be made.
         attempts_allowed: How many attempts there may be in all, with those before a human's retry.
         model: The model that it says it works with; until then, the one it was asked to.
+        has_screen: Its agent draws on a terminal that a human can take over.
         tool_since: When the tool that runs now began.
         context: How many tokens its newest request held, of a `context_window` of so many; None
             where its agent tells neither.
@@ -332,6 +333,7 @@ class WorkerView:
     label: str = ""
     agent: str = ""
     model: str = ""
+    has_screen: bool = False
     attempt: int = 0
     attempts_allowed: int = 1
     cause: StopCause | None = None

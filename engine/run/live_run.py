@@ -197,6 +197,11 @@ class LiveRun:
                 site = self._tools.sites.of(self._state, worker)
                 self._tasks.start_soon(site.stop, activity.watch.attempt)
 
+    def watch_of(self, worker: WorkerId) -> Watch | None:
+        """Return what follows a worker's agent, while it runs."""
+        activity = self._activities.of(worker)
+        return activity.watch if activity is not None else None
+
     def _take(self, fact: f.Fact) -> None:
         state, effects = advance(self._state, fact)
         events = [effect.event for effect in effects if isinstance(effect, e.Publish)]

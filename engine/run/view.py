@@ -176,6 +176,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         label=state.label_of(w.id),
         agent=agent.name if agent else "",
         model=(logbook and logbook.model) or (agent and agent.model) or "",
+        has_screen=agent is not None and agent.adapter == "terminal",
         attempt=w.attempt.number,
         attempts_allowed=_attempts_allowed(state, w),
         cause=w.cause,

@@ -31,7 +31,7 @@ _OF_AGENTS = (
 _ONLY = {
     "argv": NEEDS_ARGV,
     "script": ("scripted",),
-    "prompt_via": ("command",),
+    "prompt_via": ("command", "terminal"),
     "terminal": ("command",),
     "events": ("command",),
 }

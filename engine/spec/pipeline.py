@@ -37,8 +37,8 @@ class AgentSpec(Section):
     """Environment variables of this agent."""
     script: Any = None
     """`scripted` only: the path of a script, relative to the manifest, or the script itself."""
-    prompt_via: Literal["argument", "stdin", "file"] | None = None
-    """`command` only: how the prompt reaches the program."""
+    prompt_via: Literal["argument", "stdin", "file", "typed"] | None = None
+    """`command` and `terminal`: how the prompt reaches the program; `typed` is for `terminal`."""
     terminal: bool | None = None
     """`command` only: give the program a terminal of its own."""
     events: bool | None = None

@@ -14,6 +14,7 @@ from engine.policies import PATTERN, Policy, spellings
 Adapter = Literal[
     "scripted",
     "command",
+    "terminal",
     "claude",
     "codex",
     "gemini",
@@ -36,7 +37,7 @@ Adapter = Literal[
 ADAPTERS: tuple[str, ...] = get_args(Adapter)
 """Every adapter there is; each is also an agent of that name that needs no entry."""
 
-NEEDS_ARGV = ("command", "acp")
+NEEDS_ARGV = ("command", "terminal", "acp")
 """Adapters that know no program of their own."""
 
 WORKER_CAP = 100

@@ -7,6 +7,7 @@ import anyio.to_thread
 from engine.agents.calling import about_call, function_of
 from engine.agents.command import shell_parser
 from engine.agents.contract import LaunchRequest, StreamParser
+from engine.agents.on_screen.stream import ScreenStream
 from engine.agents.own_stream import OwnStream
 from engine.agents.registry import adapter_named, heard
 from engine.core import facts as f
@@ -19,6 +20,7 @@ from engine.messages.logs import LogKind
 from engine.plan.model import AgentChoice, RetryMode
 from engine.plan.prompts import command_environment
 from engine.site.in_thread import is_in_thread
+from engine.terminal.terminal import Terminal
 from engine.work.activities import Activity
 from engine.work.notebook import Notebook
 from engine.work.run_ports import RunPort
@@ -70,6 +72,11 @@ def _parser(state: RunState, w: Worker, request: LaunchRequest) -> StreamParser:
     return adapter_named(request.choice.adapter).parser(request)
 
 
+def screen_of(parser: StreamParser) -> Terminal | None:
+    """Return the terminal that an agent draws on, if it has one."""
+    return parser.terminal if isinstance(parser, ScreenStream) else None
+
+
 async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bool) -> None:
     """Start the agent, or find it running, and report its end.
 
@@ -100,6 +107,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         await tools.ledger.share([agent])
     logbook = run.new_logbook(w.id, w.attempt.number)
     logbook.hears = heard(request.choice) if agent is not None else ""
+    logbook.screen = screen_of(parser)
     watch = Watch(
         attempt=attempt,
         host=site.host,

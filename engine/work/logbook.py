@@ -16,6 +16,7 @@ from engine.agents.contract import SETTINGS_HEADS
 from engine.limits import Usage
 from engine.messages.deeds import Deed, Piece, lately
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPiece
+from engine.terminal.terminal import Terminal
 
 TAIL_LINES = 12
 _SETTINGS = tuple(f"{head}: " for head in SETTINGS_HEADS)
@@ -61,6 +62,7 @@ class Logbook:
         hears: When its agent hears what is said to it; empty where no agent works.
         last_read: When somebody last read it line by line, likewise.
         on_remark: Called with each new remark, so that it can be kept.
+        screen: The terminal that its agent draws on, if it has one.
     """
 
     attempt: int
@@ -83,6 +85,7 @@ class Logbook:
     is_ended: bool = False
     is_turn_over: bool = False
     on_remark: Callable[[Remark], None] | None = None
+    screen: Terminal | None = None
     _is_open: bool = False
     _next: int = 0
     _earlier: deque[Remark] = field(default_factory=deque)

@@ -17,7 +17,7 @@ from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, TRUNCATED, began_at, parse
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines
 from engine.store.store import AgentLog
-from engine.work.agent_work import parser_for
+from engine.work.agent_work import parser_for, screen_of
 from engine.work.briefing import story_of, wants_story
 from engine.work.logbook import AT_ITS_CAP, Logbook, raw_text
 from engine.work.remarks import remarks_of
@@ -33,7 +33,7 @@ async def read_log(
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].begun.at or 0.0
-    logbook = Logbook(attempt.number, most)
+    logbook = Logbook(attempt.number, most, screen=screen_of(parser))
     notes = tools.store.agent(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)
     read = partial(_read, path, parser, logbook, started, notes=notes)

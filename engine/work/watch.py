@@ -303,12 +303,12 @@ class Watch:
         if self.budget_hit is not None and self.stop_cause is None:
             await self.stop(StopCause.BUDGET, is_kill=False)
         while self._outbox:
-            await self._send(self._outbox.pop(0))
+            await self.send(self._outbox.pop(0))
         if self.keeps_stdin and self._is_input_open and self.logbook.is_turn_over:
             # An agent that reads messages from its input ends only when that is closed.
             self._is_input_open = False
             self._done_at = self.clock.monotonic()
-            await self._send(None)
+            await self.send(None)
 
     async def end_what_is_done(self) -> None:
         """End an agent that has had its last turn and does not go, though its input is closed."""
@@ -318,7 +318,7 @@ class Watch:
             with suppress(HostLost):  # it has gone after all
                 await self.stop(StopCause.DONE, is_kill=False)
 
-    async def _send(self, data: bytes | None) -> None:
+    async def send(self, data: bytes | None) -> None:
         """Write to its input, or close that."""
         async with self._sending:
             self.sent += 1
@@ -372,7 +372,7 @@ class Watch:
         data = self.parser.answer(question, answer)
         if data is not None:
             self.logbook.remark(LogKind.YOU, answer, self.clock.now())
-            await self._send(data)
+            await self.send(data)
 
     async def steer(self, text: str) -> None:
         """Pass a human's words on, or say that the agent cannot hear them."""
@@ -386,7 +386,7 @@ class Watch:
             self.logbook.remark(LogKind.NOTE, _LATER[is_deaf], self.clock.now())
             self.feed(f.SteerUnheard(**self._about, text=text, is_refused=is_deaf))
         elif data:
-            await self._send(data)
+            await self.send(data)
         else:
             self.logbook.remark(LogKind.NOTE, "it hears it after this turn", self.clock.now())
 
@@ -401,7 +401,7 @@ class Watch:
         if data is None:
             await self.host.interrupt(self.attempt)
         else:
-            await self._send(data)
+            await self.send(data)
 
     def _ended(self, end: AttemptExit, offset: int) -> f.AttemptEnded:
         is_done = end.cause is StopCause.DONE

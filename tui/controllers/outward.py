@@ -24,7 +24,14 @@ class Outward(Controller):
     """Open shells, editors, checks and pull requests of the worker under the cursor."""
 
     def do_terminal(self) -> None:
-        self.session.wants_shell = True
+        self._go_to("terminal")
+
+    def do_take_over(self) -> None:
+        self._go_to("take_over")
+
+    def _go_to(self, idea: str) -> None:
+        """Go to the worker's page, and do it there."""
+        self.session.wanted_there = idea
         self.screen.go("worker")
 
     def do_edit(self) -> None:

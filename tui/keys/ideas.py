@@ -50,6 +50,7 @@ ACTING = (
     Idea("land", ("L",), "land"),
     Idea("try", ("W",), "try its result in your own checkout; again: take it back"),
     Idea("terminal", ("T",), "a shell inside the worker's sandbox, in a pane"),
+    Idea("take_over", ("ga",), "take over the agent's own terminal, where it has one"),
     Idea("detach", ("ctrl+right_square_bracket",), "leave the terminal; its program goes on"),
     Idea("more", ("+", "="), "more detail"),
     Idea("less", ("-",), "less detail"),

@@ -133,6 +133,7 @@ land               | review | land | land the result
 try                | fleet worker diff inbox | try | its result into your checkout; again: back
 try                | review | try | the result into your checkout; again: back
 terminal           | six | shell | a shell inside its sandbox, in a pane
+take_over          | six | take over | type into its agent's own terminal
 detach             | worker | leave it | leave the terminal that is typed into; its program goes on
 more               | fleet | larger | larger tiles
 more               | worker | more | says, tools, everything

@@ -116,7 +116,7 @@ class Session:
     diff_against: str = ""
     """Diff holds the change against this when it is opened; it is forgotten when Diff is left."""
     tab: str = "log"
-    wants_shell: bool = False
+    wanted_there: str = ""
     marks: set[str] = field(default_factory=set)
     unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)

@@ -8,6 +8,7 @@ from textual import events
 from textual.message import Message
 from textual.timer import Timer
 
+from engine.terminal.grid import Grid
 from engine.terminal.keys import Button, key_bytes, mouse_bytes, paste_bytes
 from engine.terminal.terminal import Terminal
 from tui.ink import Row
@@ -109,11 +110,15 @@ class TerminalView(Scrolled, can_focus=True):
             grid = program.terminal.grid
             at_top = self.top
             self.measure(len(grid.history) + grid.rows)
-            if not self._is_held:
-                self.go_to(self.base + self.count)
-            else:
-                self.go_to(at_top)
+            self.go_to(at_top if self._is_held else self._end(grid))
         self.paint()
+
+    def _end(self, grid: Grid) -> int:
+        """Return the row at the top where the end is followed; of a large screen, the cursor."""
+        below = max(grid.at[0] - self.size.height + 1, 0)
+        return self.base + (
+            len(grid.history) + below if grid.rows > self.size.height else self.count
+        )
 
     def rows_at(self, number: int, count: int) -> Sequence[Row]:
         """Return lines of the terminal, from one on."""

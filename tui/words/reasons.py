@@ -22,6 +22,7 @@ READ_ONLY_IDEAS = frozenset(
         "interrupt",
         "check",
         "terminal",
+        "take_over",
         "edit",
         "edit_all",
         "publish",

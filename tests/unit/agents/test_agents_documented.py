@@ -83,7 +83,7 @@ def test_the_page_says_which_stories_were_played_with_whom() -> None:
 
 
 def test_who_cannot_play_a_story_is_said_by_its_capabilities() -> None:
-    driven_otherwise = {"scripted", "command", "acp", "jsonl", "callable"}
+    driven_otherwise = {"scripted", "command", "terminal", "acp", "jsonl", "callable"}
     assert set(stories.CLIENTS) == set(adapters()) - driven_otherwise
     can = {name: adapters()[name].capabilities for name in stories.CLIENTS}
     mute = {name for name in can if not can[name].permission}

@@ -49,6 +49,7 @@ w     | by name       | by name       | by name       | by name       | by name 
 f     | whole screen  | whole screen  | whole screen  | whole screen  | whole screen  | whole screen
 W     | checkout      | checkout      | checkout      | .             | checkout      | checkout
 T     | shell         | shell         | shell         | shell         | shell         | shell
+ga    | own terminal  | own terminal  | own terminal  | own terminal  | own terminal  | own terminal
 ctrl+right_square_bracket | . | leave the terminal | . | . | .  | .
 y     | copy          | copy          | copy          | copy          | copy          | copy
 Y     | copy          | copy          | copy          | copy          | copy          | copy

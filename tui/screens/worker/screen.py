@@ -23,6 +23,7 @@ from tui.screens.worker.reading import Reading
 from tui.screens.worker.shells import SHELL, Shells
 from tui.screens.worker.tab import Shown
 from tui.screens.worker.tabs import LOG, TABS, TITLES
+from tui.screens.worker.takeover import SCREEN, TakeOver
 from tui.terminals.view import TerminalView
 from tui.words.figures import some
 from tui.words.scene import Scene
@@ -33,13 +34,16 @@ class WorkerScreen(Board):
     """The log follows its end; any move holds it."""
 
     CSS_PATH = Path(__file__).with_name("worker.tcss")
-    held = (Reading, Shells, *TABS, *ON_WORKERS)
+    held = (Reading, Shells, TakeOver, *TABS, *ON_WORKERS)
     kind = "worker"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.reading = self.does(Reading)
-        self.shells = self.does(Shells)
+        self.terminals: dict[str, Shells | TakeOver] = {
+            SHELL: self.does(Shells),
+            SCREEN: self.does(TakeOver),
+        }
         self._watched: LogName = ("", "", None)
 
     def compose_panes(self) -> ComposeResult:
@@ -53,7 +57,8 @@ class WorkerScreen(Board):
                         yield SearchLine("n and N go through the hits", self.session.ahead)
                     for tab in TABS:
                         yield Rows(id=tab.name)
-                    yield TerminalView(id=SHELL, leaving=self._leaving())
+                    for name in self.terminals:
+                        yield TerminalView(id=name, leaving=self._leaving())
             yield Rows(id="side")
 
     def _leaving(self) -> Sequence[str]:
@@ -65,12 +70,13 @@ class WorkerScreen(Board):
     def on_screen_resume(self) -> None:
         self._watch()
         super().on_screen_resume()
-        if self.session.wants_shell:
-            self.session.wants_shell = False
-            self.perform("terminal")
+        wanted, self.session.wanted_there = self.session.wanted_there, ""
+        if wanted:
+            self.perform(wanted)
 
     def gone(self) -> None:
-        self.shells.leave()
+        for terminal in self.terminals.values():
+            terminal.leave()
         self.session.bridge.unwatch()
         self._watched = ("", "", None)
 
@@ -115,8 +121,8 @@ class WorkerScreen(Board):
         tabs.show([tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state())])
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
-        elif self.reading.tab == SHELL:
-            self.shells.draw()
+        elif terminal := self.terminals.get(self.reading.tab):
+            terminal.draw()
         else:
             attempt = self.reading.attempt or worker.attempt
             pane = self.query_one(f"#{self.reading.tab}", Rows)
@@ -139,6 +145,9 @@ class WorkerScreen(Board):
         log = self.reading.log
         if self.session.worker_view is None:
             return [(), words("  There is no worker yet. ", Span("1", KEY), " goes back to Fleet.")]
+        if not log.lines and self.session.worker_view.has_screen:
+            key = Span(self.key_of("take_over"), KEY)
+            return [(), words(" Its agent draws on a terminal of its own: ", key, " shows it.")]
         if not log.lines:
             return [(), words(" Nothing was written yet.")]
         hidden = f" {some(len(log.lines), 'line')}, none of a kind that is shown. "
@@ -146,8 +155,8 @@ class WorkerScreen(Board):
 
     def _log_state(self) -> Sequence[Row]:
         """Return the state of the log in words: in full, and shorter where there is less room."""
-        if self.reading.tab == SHELL:
-            return self.shells.state()
+        if terminal := self.terminals.get(self.reading.tab):
+            return terminal.state()
         if self.reading.tab != LOG:
             return ()
         log = self.reading.log
@@ -163,7 +172,7 @@ class WorkerScreen(Board):
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view
-        if self.shells.is_entered:
+        if self.entered:
             return ("detach",)
         if here and here.questions:
             return ("yes", "yes_wide", "no", "steer", "follow", "search", "diff", "more")
@@ -195,8 +204,23 @@ class WorkerScreen(Board):
         self.perform("detach")
         self.draw()
 
+    @property
+    def entered(self) -> Shells | TakeOver | None:
+        """The terminal that keys are for."""
+        return next((one for one in self.terminals.values() if one.is_entered), None)
+
+    def why_not(self, idea: str) -> str:
+        if idea == "detach" and not self.entered:
+            return "no terminal is typed into"
+        return super().why_not(idea)
+
+    def do_detach(self) -> None:
+        if self.entered:
+            self.entered.do_detach()
+
     def on_terminal_view_entered(self, _: TerminalView.Entered) -> None:
-        self.shells.enter()
+        if terminal := self.terminals.get(self.reading.tab):
+            terminal.enter()
         self.draw()
 
     def on_log_view_held(self, _: LogView.Held) -> None:

@@ -10,7 +10,7 @@ from tui.terminals.shell import Shell, shell_words
 from tui.terminals.view import TerminalView
 from tui.words.clean import clean, clean_tree
 
-SHELL, TITLE = "shell", "Shell"
+SHELL = "shell"
 _LEAST_ROWS, _LEAST_COLUMNS = 2, 20
 
 
@@ -37,11 +37,6 @@ class Shells(Controller):
         """Return the shell of the worker under the cursor."""
         worker = self.session.worker_view
         return self._open.get((self.run_id, worker.worker)) if worker else None
-
-    def why_not(self, idea: str) -> str:
-        if idea == "detach" and not self.is_entered:
-            return "no terminal is typed into"
-        return ""
 
     # What keys do.
 

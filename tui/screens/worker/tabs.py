@@ -3,8 +3,9 @@
 from tui.ink import Row
 from tui.screens.worker.environment import Environment
 from tui.screens.worker.page import attempts_tab, limits_tab, prompt_tab
-from tui.screens.worker.shells import SHELL, TITLE
+from tui.screens.worker.shells import SHELL
 from tui.screens.worker.tab import Shown, Tab
+from tui.screens.worker.takeover import SCREEN
 from tui.words.happened import events_tab
 
 
@@ -46,4 +47,4 @@ class Attempts(Tab):
 
 LOG = "log"
 TABS = (Events, Prompt, Limits, Attempts, Environment)
-TITLES = {LOG: "Log"} | {tab.name: tab.title for tab in TABS} | {SHELL: TITLE}
+TITLES = {LOG: "Log"} | {tab.name: tab.title for tab in TABS} | {SHELL: "Shell", SCREEN: "Screen"}

@@ -1,0 +1,51 @@
+"""Show the terminal of an agent to humans, and let them type into it.
+
+What is typed goes to the agent alone and stands in its recording; it is no fact of the run.
+"""
+
+from contextlib import suppress
+
+from engine.agents.on_screen.stream import ScreenStream
+from engine.errors import HostLost
+from engine.host.seam import Host
+from engine.messages.screens import ScreenView
+from engine.terminal.redraw import redrawn
+from engine.terminal.terminal import Terminal
+from engine.work.watch import Watch
+
+_KEPT_LINES = 200
+"""So many lines that have left the screen a console is shown."""
+
+
+def view_of_screen(terminal: Terminal, known: int, *, is_live: bool) -> ScreenView:
+    """Return what a console has not seen yet."""
+    grid = terminal.grid
+    is_new = terminal.changes != known
+    return ScreenView(
+        drawn=redrawn(terminal, most_lines=_KEPT_LINES).decode() if is_new else "",
+        changes=terminal.changes,
+        rows=grid.rows,
+        columns=grid.columns,
+        scrolled=grid.scrolled,
+        is_live=is_live,
+    )
+
+
+async def type_into(watch: Watch | None, text: str) -> bool:
+    """Type into an agent's terminal; say if it runs, and has one."""
+    if watch is None or not isinstance(watch.parser, ScreenStream) or not watch.is_started:
+        return False
+    with suppress(HostLost):
+        await watch.send(text.encode("utf-8", "ignore"))
+    return True
+
+
+async def size_screen(host: Host, watch: Watch | None, rows: int, columns: int) -> bool:
+    """Give an agent's terminal another size; say if it runs, and has one."""
+    if watch is None or not isinstance(watch.parser, ScreenStream) or not watch.is_started:
+        return False
+    watch.parser.terminal.resize(rows, columns)
+    grid = watch.parser.terminal.grid
+    with suppress(HostLost):
+        await host.resize(watch.attempt, grid.rows, grid.columns)
+    return True

@@ -1,0 +1,63 @@
+"""An agent with a screen asks, a human takes it over and answers; the work lands."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.console_story import console_story
+from tests.support.shells import Shell, end_engine
+
+pytestmark = pytest.mark.long
+
+ASKER = r"""
+printf '\033[?1049h\033[H\033[2J\033[1;34mAn agent with a screen\033[0m\nIt was told: %s\n' "$1"
+printf '\033]9;Which name shall the file have?\007'
+printf 'name> '
+read name
+echo made > "$name.txt"
+printf '\033[?1049l'
+echo "wrote $name.txt"
+"""
+PLAN = """
+agents:
+  asker: {adapter: terminal, argv: [sh, ./asker.sh, "{prompt}"]}
+pipelines:
+  - name: p
+    steps: [{name: ask, agent: asker, prompt: "make a file", check: "test -f hello.txt"}]
+"""
+
+
+@pytest.fixture
+def asking(repository: Shell) -> Iterator[Shell]:
+    """A repository with an agent that has a screen and asks on it."""
+    (repository.folder / "asker.sh").write_text(ASKER)
+    (repository.folder / "plait.yaml").write_text(PLAN)
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "an agent")
+    yield repository
+    end_engine(repository)
+
+
+def test_a_human_takes_an_agent_over_answers_in_its_terminal_and_lands(asking: Shell) -> None:
+    with console_story(asking, "run", "plait.yaml", "--yes") as terminal:
+        terminal.shows("ask/worker_1", "ASKS YOU", "Which name shall the file have?")
+        terminal.do("fleet.take_over").shows("It was told: make a file", "gives back")
+        terminal.press(b"hel")
+        terminal.shows("name> hel")
+        terminal.press(b"\x1d")
+        terminal.shows("The terminal is the agent's again", "takes it over once more")
+        terminal.do("worker.take_over").shows("gives back")
+        terminal.press(b"lo\r")
+        terminal.shows("REVIEW", "its last screen", "wrote hello.txt")
+        terminal.do("worker.land").shows("LANDED").do("everywhere.quit_now")
+        assert terminal.end() == 0
+    assert asking.git("show", "HEAD:hello.txt") == "made\n"
+
+
+def test_an_answer_from_another_shell_is_typed_for_the_agent(asking: Shell) -> None:
+    with console_story(asking, "run", "plait.yaml", "--yes") as terminal:
+        terminal.shows("Which name shall the file have?")
+        done = asking.plait("answer", "ask/worker_1", "hello")
+        assert done.code == 0, done.err
+        terminal.shows("REVIEW").do("everywhere.quit_now")
+        assert terminal.end() == 0
