@@ -15,6 +15,7 @@ from engine.messages.results import (
     Outcome,
     Question,
     RunReport,
+    Served,
     Trouble,
 )
 from engine.messages.roles import Speaker
@@ -365,6 +366,15 @@ MustArrive = (
     | RunWaiting
     | RunFinished
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramServed(OfAttempt):
+    """A program that is served for a human is in another state; None where nothing is any more."""
+
+    served: Served | None
+
+
 LatestWins = (
     OutputAppended
     | ToolUsed
@@ -376,6 +386,7 @@ LatestWins = (
     | OutsideChanged
     | TroubleSeen
     | HistoryDelayed
+    | ProgramServed
 )
 Event = MustArrive | LatestWins
 

@@ -298,6 +298,50 @@ class Moment:
     base: str
 
 
+class ServedState(StrEnum):
+    """The state of a program that is served."""
+
+    PREPARING = "preparing"
+    """Its tree is laid out anew and set up."""
+    STARTING = "starting"
+    """It runs, and is not ready yet, or not any more."""
+    READY = "ready"
+    ENDED = "ended"
+    """It ended by itself, or could not be started."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A worker's program, started for a human to look at.
+
+    Attributes:
+        url: Where it is reached, once it is ready.
+        attempt: Whose files it runs on.
+        is_own_tree: It runs in a tree laid out anew from the change, not in the workspace.
+        since: When it came into this state, in wall-clock seconds.
+        note: What keeps it from being ready, or how it ended.
+        tail: The last lines that it wrote.
+    """
+
+    state: ServedState
+    port: int = 0
+    url: str = ""
+    attempt: int = 0
+    is_own_tree: bool = False
+    since: float = 0.0
+    note: str = ""
+    tail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedLog:
+    """What a served program wrote, and how it is; nothing is served where `served` is None."""
+
+    served: Served | None = None
+    lines: tuple[str, ...] = ()
+    count: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkerView:
     """One worker as a console draws it. Times are wall-clock seconds.
@@ -312,6 +356,7 @@ class WorkerView:
         context: How many tokens its newest request held, of a `context_window` of so many; None
             where its agent tells neither.
         turns: How many answers its model gave in this attempt.
+        served: Its program that a human looks at; None where none was started.
         settings: Which settings of the user's own its agent got, and which stayed behind, as lines.
         lately: What it did last, oldest first.
         so_far: The change of its running attempt when its files were last looked at, in figures;
@@ -375,6 +420,7 @@ class WorkerView:
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
+    served: Served | None = None
 
     @property
     def own_usage(self) -> Usage:
