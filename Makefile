@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
-.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install site test-thorough clients test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -30,6 +30,14 @@ ifeq ($(UV),)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
 else
 	uv pip install --quiet --python $(BIN)/python -e '.[release]'
+endif
+	@touch $@
+
+$(VENV)/.installed-site: pyproject.toml $(VENV)/.installed
+ifeq ($(UV),)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site]'
+else
+	uv pip install --quiet --python $(BIN)/python -e '.[site]'
 endif
 	@touch $@
 
@@ -76,6 +84,9 @@ pages: $(VENV)/.installed  ## the manual page and the completions, made from the
 
 dist: pages $(VENV)/.installed-release  ## wheel and source distribution in dist/, checked
 	@rm -rf dist && $(BIN)/python -m build --outdir dist . && $(BIN)/twine check --strict dist/*
+
+site: $(VENV)/.installed-site  ## the documentation as a site in build/site; a warning is an error
+	@$(BIN)/python -m tests.support.site_pages build/pages && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 test-install: dist  ## installs both in clean environments of every Python here, and plays the demo
 	.ci/install dist

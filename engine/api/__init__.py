@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
     from engine.api.sites import SiteEntry, describe_sites, try_site
-    from engine.api.trying import end_try, keep_try, open_try, try_worker
+    from engine.api.tried import open_try
+    from engine.api.trying import end_try, keep_try, try_worker
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
     from engine.history.seam import Hit, Query
@@ -77,7 +78,8 @@ _HOMES = {
     "engine.history.braid": "Braid StrandTurn TurnKind",
     "engine.history.seam": "Hit Query",
     "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
-    "engine.api.trying": "end_try keep_try open_try try_worker",
+    "engine.api.tried": "open_try",
+    "engine.api.trying": "end_try keep_try try_worker",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",

@@ -1,10 +1,8 @@
-"""Try a worker's merged result in the user's own checkout, take it back, and tell what is on."""
+"""Try a worker's merged result in the user's own checkout, take it back, or leave it on."""
 
 from collections.abc import Mapping
 from os import PathLike, environ
 from pathlib import Path
-
-import anyio.to_thread
 
 from engine.api.reaching import reach
 from engine.clock import SystemClock
@@ -12,7 +10,7 @@ from engine.errors import WorkspaceError
 from engine.git.runner import Repo
 from engine.messages.commands import Seen
 from engine.messages.merging import ReadResult
-from engine.review.trying import OpenTry, TakenBack, leave_on, put_on, take_back, try_in
+from engine.review.trying import OpenTry, TakenBack, leave_on, put_on, take_back
 from engine.site.place import find_place
 
 
@@ -56,14 +54,6 @@ async def keep_try(
         WorkspaceError: It was cut short, so its files are no whole result.
     """
     return await leave_on(await _repository(folder, environment))
-
-
-async def open_try(
-    folder: str | PathLike[str], *, environment: Mapping[str, str] | None = None
-) -> OpenTry | None:
-    """Return the try that is on in a repository, without changing anything."""
-    place = await find_place(Path(folder), dict(environ if environment is None else environment))
-    return await anyio.to_thread.run_sync(try_in, place.layout.root)
 
 
 async def _repository(folder: str | PathLike[str], environment: Mapping[str, str] | None) -> Repo:

@@ -178,7 +178,8 @@ class Radar:
         state = self._run.state
         await to_thread.run_sync(_make_room, self._folder, self._moments.objects)
         blips = [blip for w in state.workers.values() if (blip := await self._blip(state, w))]
-        others = [*await self._you(), *await self._target(state)]
+        # The user's checkout and the target matter only where a worker's tree can meet them.
+        others = [*await self._you(), *await self._target(state)] if blips else []
         newest = sorted(blips, key=_urgency)[:_MOST_IN_PAIRS]
         pairs = [pair for pair in combinations(newest, 2) if _may_meet(state, *pair)]
         pairs += [(other, blip) for blip in blips for other in others]

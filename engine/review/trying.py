@@ -43,8 +43,8 @@ from engine.messages.merging import MergedResult
 from engine.private import private_folder
 from engine.store.codec import from_json, to_json
 from engine.store.files import sync_folder, write_atomically
+from engine.store.layout import TRY_NOTE
 
-_NOTE = "try.json"
 _FOLDER = "tries"
 _LOCK = "try"
 _PIN = "refs/plait/@try"
@@ -128,7 +128,7 @@ def try_in(plait_dir: Path) -> OpenTry | None:
         StoreError: Its note cannot be read.
     """
     try:
-        return from_json(OpenTry, (plait_dir / _NOTE).read_text(encoding="utf-8"))
+        return from_json(OpenTry, (plait_dir / TRY_NOTE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
 
@@ -205,7 +205,7 @@ def _sweep(plait_dir: Path) -> None:
     for folder in (plait_dir / _FOLDER).glob("*"):
         if trial is None or folder.name != trial.id:
             remove_tree(folder)
-    for draft in plait_dir.glob(f".{_NOTE}.*"):
+    for draft in plait_dir.glob(f".{TRY_NOTE}.*"):
         draft.unlink()
 
 
@@ -372,7 +372,7 @@ async def _put_on(repo: Repo, place: Checkout, trial: OpenTry) -> OpenTry:
 
 
 def _note(plait_dir: Path, trial: OpenTry) -> None:
-    write_atomically(plait_dir / _NOTE, to_json(trial).encode())
+    write_atomically(plait_dir / TRY_NOTE, to_json(trial).encode())
 
 
 def _require_same(trial: OpenTry) -> None:
@@ -577,6 +577,6 @@ def _restore_index(trial: OpenTry, saved: Path) -> None:
 
 
 def _forget(plait_dir: Path, trial: OpenTry) -> None:
-    (plait_dir / _NOTE).unlink(missing_ok=True)
+    (plait_dir / TRY_NOTE).unlink(missing_ok=True)
     sync_folder(plait_dir)
     remove_tree(_folder_of(plait_dir, trial))

@@ -9,8 +9,6 @@ import anyio.to_thread
 from engine.errors import EngineBug, NoSuchRun
 from engine.ids import RunId
 from engine.messages.questions import A, Ask, ListRuns, ReadRun
-from engine.run.journal import Journal
-from engine.run.view import view_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +26,8 @@ def replayed(run: RunId, store: Store) -> RunState:
         NoSuchRun: There is no run of that name.
         StoreError: Its journal cannot be read.
     """
+    from engine.run.journal import Journal  # noqa: PLC0415  a list of runs needs no core
+
     with Journal.open(run, store, read_only=True) as journal:
         return journal.replay()
 
@@ -71,5 +71,7 @@ class Past:
                 raise EngineBug(f"journals alone do not answer {type(question).__name__}")
 
     def _view(self, run: str) -> RunView:
+        from engine.run.view import view_of  # noqa: PLC0415  a list of runs needs no core
+
         name = RunId(run_named(run, self._store.runs()))
         return view_of(replayed(name, self._store), {})

@@ -108,8 +108,8 @@ _RULES = """\
   (`<<`), tags and unknown keys are errors. Aliases (`&name`, `*name`) are understood.
 - Only `true` and `false` are booleans; `yes`, `no`, `on` and `off` are text. Nothing is turned into
   anything else: where text is wanted, a number needs quotes.
-- A key without a value (`check:`) is as good as left out where nothing is its default, and an error
-  elsewhere.
+- A key without a value (`check:`) counts as left out if its default is nothing. Elsewhere it is an
+  error.
 - Paths are relative to the repository and stay inside it.
 - Which agent works is looked for in this order: the variant, the step, its persona,
   `runtime.agent`, and then the only entry of `agents`. A name is an entry of `agents` or an
@@ -153,14 +153,14 @@ all steps and runs of the repository together | 10 | cut to 100 |
 | replicas and `max_concurrency` are cut to `max_concurrent_workers`; \
 a matrix has as many cells as items, and those that find no place wait |
 | sub-agents inside an agent | `max_concurrent_agents` \
-| what one agent may spawn by itself | nothing is said | told when above 1, cut to 10 |
+| what one agent may spawn by itself | nothing | in the prompt when above 1, cut to 10 |
 
 They multiply: three replicas that may each spawn four sub-agents can be fifteen agents at work. The
 first two are kept by the engine. The third is a sentence in the agent's system prompt ("You may
 spawn up to 4 concurrent sub-agents or workers for this step."): what holds an agent that does not
 listen are the limits on memory, processes and money of its worker, which its sub-agents share.
-`concurrency` and `strategy.matrix` exclude each other, even where `concurrency` is 1. Whatever is
-cut is told before the run and in its events.
+`concurrency` and `strategy.matrix` exclude each other, even where `concurrency` is 1. What is
+cut is reported before the run and in its events.
 """
 
 

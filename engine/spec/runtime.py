@@ -55,7 +55,7 @@ class NetworkRules(Section):
 
 
 class SandboxSpec(Section):
-    """Open parts of this machine to agents, on purpose. Every hole is reported."""
+    """Open parts of this machine to agents, on purpose. Every opening is reported."""
 
     network: Annotated[
         Annotated[Literal["open", "none"], Tag("<word>")] | Annotated[NetworkRules, Tag("<rules>")],
@@ -137,9 +137,9 @@ class RuntimeSpec(Section):
     execution_mode: Literal["process", "thread"] = "process"
     """The place where Python-callable agents run."""
     sites: SitesSpec = Field(default_factory=dict)
-    """The places where workers live. `default` names the site of every step that names none:
-    `local` (this machine's own disk, if nothing is said), `child` (a process of its own, on a
-    mirror of the repository), or one that is added here under a name of its own."""
+    """The places where workers live. `default` names the site of every step that names none.
+    `local` is this machine's own disk, and the default. `child` is a process of its own, on a
+    mirror of the repository. You can add more here, each under a name of its own."""
     database: DatabaseSpec = DatabaseSpec()
     """Share the history of runs, or keep it to this machine."""
     workspace_root: Text | None = None
@@ -155,7 +155,7 @@ class RuntimeSpec(Section):
     require: tuple[Required, ...] = ()
     """Dimensions that must be *enforced* on this machine, or the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
-    """Holes that are opened to agents."""
+    """Openings for agents."""
     permissions: PermissionsSpec = "auto"
     """`auto` (what the sandbox contains is allowed, else you are asked), `ask`, or rules."""
     auto_merge: bool = False
@@ -185,14 +185,14 @@ class ServeSpec(Section):
 
 
 class WorkspaceSpec(Section):
-    """Prepare and put away every worker's workspace, and the check's tree too."""
+    """Prepare and clean up every worker's workspace, and the check's tree too."""
 
     include: tuple[InsidePath, ...] = ()
     """Ignored files to copy in, such as `.env`; those of `.worktreeinclude` are added."""
     setup: Text | None = None
     """A shell command that prepares the workspace, such as `npm ci`."""
     teardown: Text | None = None
-    """A shell command that is run before the workspace is put away."""
+    """A shell command that runs before the workspace is removed."""
     cwd: InsidePath = "."
     """The folder in which agents and commands start."""
     paths: tuple[InsidePath, ...] = ()

@@ -17,6 +17,8 @@ from engine.private import private_folder, tightened
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _CHECK = ".check"
+TRY_NOTE = "try.json"
+"""The name of the note of a try that is on."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -28,6 +30,7 @@ class Layout:
         self.root = self.common_dir / "plait"
         self.runs = self.root / "runs"
         self.trash = self.root / "trash"
+        self.try_note = self.root / TRY_NOTE
         self.answers_json = self.root / "answers.json"
         self.engine_lock = self.root / "engine.lock"
         self.engine_json = self.root / "engine.json"

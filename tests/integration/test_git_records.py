@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import pytest
 from anyio import to_thread
 from blockbuster import BlockBuster
@@ -120,19 +119,25 @@ async def test_children_of_a_dead_engine_are_ended_and_others_not(tmp_path: Path
     os.kill(pids[1], signal.SIGKILL)
 
 
+def restless(folder: Path, variable: str, mark: str) -> subprocess.Popen[bytes]:
+    """Start a process that becomes another program all the time, and wait until it has its mark."""
+    script = folder / "restless"
+    script.write_text('exec sh "$0"\n')
+    child = subprocess.Popen(["sh", str(script)], env={**os.environ, variable: mark})
+    while not is_alive(child.pid, f"{variable}={mark}"):
+        continue
+    return child
+
+
 async def test_a_child_that_becomes_another_program_is_ended_too(tmp_path: Path):
     _, repo = await opened(tmp_path)
-    restless = tmp_path / "restless"
-    restless.write_text('exec sh "$0"\n')
     for number in range(20):
         record(repo, f"r{number}")
-        env = {**os.environ, repo.records.VARIABLE: f"r{number}"}
-        with subprocess.Popen(["sh", str(restless)], env=env) as child:
-            while f"r{number}" not in Path(f"/proc/{child.pid}/environ").read_text("latin-1"):
-                await anyio.lowlevel.checkpoint()
-            ended = await repo.records.end_orphans()
-            child.kill()
-            assert ended == 1
+        child = restless(tmp_path, repo.records.VARIABLE, f"r{number}")
+        ended = await repo.records.end_orphans()
+        child.kill()
+        child.wait()
+        assert ended == 1
 
 
 async def test_a_child_is_recorded_while_it_runs_and_only_then(tmp_path: Path):

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from engine.api import Engine, Run, open_replay
 from engine.git.merge3 import Sides
+from engine.ids import WorkerId
+from engine.messages.commands import Reject
 from engine.messages.events import ChangeSeen, ClashPredicted, Told
 from engine.messages.questions import ReadRun
 from engine.messages.results import Change, WorkerView
@@ -92,6 +95,32 @@ async def test_the_users_own_edits_and_the_target_are_on_the_radar(place: Mergin
         await wait_worker(engine, run, "s1/worker_1", lambda w: not w.clashes)
         place.open_gate("go")
         await run.wait()
+
+
+async def test_the_users_checkout_is_read_only_where_a_workers_tree_can_meet_it(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    reads: list[object] = []
+    stage = radar.stage_worktree
+
+    async def counted(*args: Any, **more: Any) -> object:
+        reads.append(args)
+        return await stage(*args, **more)
+
+    monkeypatch.setattr(radar, "stage_worktree", counted)
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(changed(3, "a")))
+        (found,) = engine.port.runs._radars.values()
+        await found.look()
+        assert reads, "a worker's change waits, and the user's edits could meet it"
+        await engine.port.command(Reject(run=run.id, worker="s1/worker_1"))
+        with anyio.fail_after(20):
+            while found._run.state.workers[WorkerId("s1", 1)].phase is not Phase.DISCARDED:
+                await anyio.lowlevel.checkpoint()
+        reads.clear()
+        await found.look()
+        assert not reads
+        assert not found.clashes
 
 
 async def test_alternatives_do_not_clash(place: MergingPlace):

@@ -78,7 +78,7 @@ _LEAK = {"landlock": NOT_HELD}
 _FILES, _GIT = "Files of yours and of other workers", "Your repository"
 _PROCESSES, _KERNEL = "Your other processes", "The machine and its kernel"
 _NETWORK, _CLOSED = "Network, left open", "Network, closed (`network: none`)"
-_OPENED, _LIMITS = "Holes that you open", "Limits"
+_OPENED, _LIMITS = "Openings that you make", "Limits"
 _AFTER = "Your git, in a worktree after an attempt"
 
 
@@ -106,7 +106,7 @@ def _files() -> Iterator[Row]:
         ("change_times", "Change the times of a file of yours"),
         ("change_attributes", "Change the attributes of a file of yours"),
         ("learn_sizes", "Learn names and sizes of your files"),
-        ("watch_a_file", "Be told when you change a file"),
+        ("watch_a_file", "Watch when you change a file"),
     ):
         yield Row(name, _FILES, text, **_LEAK)
 
@@ -130,12 +130,12 @@ def _processes() -> Iterator[Row]:
         ("limit_outside", "Change the limits of a process"),
         ("bind_outside_to_a_processor", "Bind a process to a processor"),
         ("schedule_outside", "Change how a process is scheduled"),
-        ("schedule_outside_by_attributes", "The same by the newer call"),
-        ("slow_outside", "Take a process its priority"),
-        ("slow_a_group_outside", "Take a group of processes its priority"),
-        ("starve_outside_of_disk", "Take a process its share of the disk"),
+        ("schedule_outside_by_attributes", "Change how a process is scheduled, by the newer call"),
+        ("slow_outside", "Lower the priority of a process"),
+        ("slow_a_group_outside", "Lower the priority of a group of processes"),
+        ("starve_outside_of_disk", "Lower a process's share of the disk"),
         ("offer_outside_to_the_memory_killer", "Have a process killed first when memory ends"),
-        ("take_a_descriptor_of_outside", "Take an open file from a process"),
+        ("take_a_descriptor_of_outside", "Take over an open file of a process"),
         ("read_memory_outside", "Open the memory of a process"),
         ("read_memory_by_call", "Read the memory of a process"),
         ("trace_outside", "Trace a process"),
@@ -153,7 +153,7 @@ def _kernel() -> Iterator[Row]:
         ("gain_rights_by_a_set_id_program", "Gain rights by a set-id program"),
         ("device_node", "Make a device node"),
         ("sysctl", "Change a setting of the kernel"),
-        ("sysctl_of_an_own_proc", "The same through a fresh `/proc`"),
+        ("sysctl_of_an_own_proc", "Change a setting of the kernel through a fresh `/proc`"),
         ("raise_own_limit", "Raise its own memory limit"),
         ("leave_cgroup", "Leave its cgroup"),
         ("keyring", "Read your keyring"),

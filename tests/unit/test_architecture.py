@@ -39,12 +39,16 @@ def test_no_file_outgrows_its_size():
     assert too_long.keys() == EXCEPTIONS.keys()
 
 
-def loaded_by(statement: str) -> set[str]:
+def modules_of(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    return {name.partition(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
+
+
+def loaded_by(statement: str) -> set[str]:
+    return {name.partition(".")[0] for name in modules_of(statement)}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,26 @@ def test_the_first_frame_of_the_console_needs_nothing_of_the_engine():
     loaded = loaded_by("import tui.commands.console, tui.app")
     assert "textual" in loaded
     assert not loaded & {"engine", "pydantic", "git", "psutil", "sqlite3"}
+
+
+LOOKING = {"acting", "check", "cleaning", "diff", "drop", "logs", "status"}
+"""Commands that a shell asks again and again: nothing is loaded for one but what it works with."""
+HEAVY = ["core", "merge", "review", "work", "site.local", "agents", "spec.load", "api.engine"]
+
+
+def heavy_rooms(statement: str) -> set[str]:
+    loaded = modules_of(statement)
+    rooms = {f"engine.{room}" for room in HEAVY} | {"pydantic", "git", "yaml", "textual", "rich"}
+    return {room for room in rooms if any(f"{one}.".startswith(f"{room}.") for one in loaded)}
+
+
+@pytest.mark.parametrize("name", sorted(LOOKING))
+def test_a_command_that_looks_or_acts_loads_nothing_heavy(name: str):
+    assert heavy_rooms(f"import tui.commands.{name}") == set()
+
+
+def test_a_heavy_command_is_seen_as_such():
+    assert {"engine.spec.load", "pydantic", "yaml"} <= heavy_rooms("import tui.commands.run")
 
 
 def test_every_command_has_a_module_and_a_row():

@@ -7,7 +7,7 @@ from functools import partial
 
 import anyio
 
-from engine.api import EnginePort, raw_output, reach
+from engine.api import EnginePort, reach
 from engine.messages.events import OutputAppended, WorkerMoved
 from engine.messages.logs import LogKind, LogLine
 from engine.messages.merging import ListMoments
@@ -60,6 +60,8 @@ async def _print_moments(args: argparse.Namespace) -> int:
 
 
 async def _print_raw(args: argparse.Namespace) -> int:
+    from engine.api import raw_output  # noqa: PLC0415  it loads all that tells the machine
+
     data = await raw_output(args.repo, args.run, args.worker, args.attempt)
     sys.stdout.buffer.write(data)
     return EXIT_OK

@@ -1,22 +1,26 @@
 """`plait status` and `plait runs`: how a run stands, and which runs there are."""
 
+from __future__ import annotations
+
 import argparse
 import time
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.api import OpenTry, RunSummary, look, open_try, reach, view_json
-from engine.merge.packing import pack
+from engine.api import look, open_try, reach, view_json
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
-from tui.commands.trying import try_line
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
 from tui.words.said import mind_text, present_change, tool_text, unshown_in
 from tui.words.served import served_text
+
+if TYPE_CHECKING:
+    from engine.api import OpenTry, RunSummary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
 async def _status(args: argparse.Namespace) -> int:
     trial = await open_try(args.repo)
     if trial is not None and not args.json:
+        from tui.commands.trying import try_line  # noqa: PLC0415  only a try that is on pays for it
+
         say(try_line(trial))
     async with look(args.repo) as (port, has_lived):
         if not args.run_id and not await port.ask(ListRuns()):
@@ -55,6 +61,8 @@ def _try_json(trial: OpenTry | None) -> dict[str, object] | None:
     """A try that is on as plain data; None where none is."""
     if trial is None:
         return None
+    from engine.merge.packing import pack  # noqa: PLC0415  only a try that is on pays for it
+
     return {
         "run": trial.result.run,
         "worker": trial.result.worker,

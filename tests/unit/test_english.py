@@ -1,0 +1,160 @@
+"""The pages are in plain English, as docs/style.md says, and the commands in them exist."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tui.commands.base import parser_of
+from tui.commands.names import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+STYLE = ROOT / "docs/style.md"
+HEADLESS = ROOT / "docs/headless.md"
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+MOST_WORDS = 30
+_FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+_CONSOLE = re.compile(r"^ *```(?:console\n|\n(?=plait [a-z]))(.*?)^ *```", re.DOTALL | re.MULTILINE)
+_DRAWN = re.compile(r"<!--.*?-->", re.DOTALL)
+_BULLET = re.compile(r"([-*]|\d+\.) ")
+_END = re.compile(r"(?<=[.!?:;])[\"')]*\s+")
+
+
+def blocks(text: str) -> Iterator[str]:
+    """Yield every paragraph, bullet and cell of a page, without code."""
+    lines: list[str] = []
+    for line in [*_DRAWN.sub("", _FENCE.sub("", text)).splitlines(), ""]:
+        bare = line.strip()
+        is_new = not bare or bare.startswith(("|", "#")) or _BULLET.match(bare)
+        if is_new and lines:
+            yield " ".join(lines)
+            lines = []
+        if bare.startswith("|"):
+            yield from re.split(r"(?<!\\)\|", bare.strip("|"))
+        elif bare and not bare.startswith("#"):
+            lines.append(bare)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield every sentence of a page; a name in code counts as one word."""
+    for block in blocks(text):
+        plain = re.sub(r"`[^`]*`", "CODE", block)
+        plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", plain).replace("*", "")
+        yield from _END.split(plain.strip())
+
+
+def banned() -> list[str]:
+    """Return the words that the style page rules out."""
+    table = STYLE.read_text().partition("## Words")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    return [word.strip() for row in rows[1:] for word in row.split(",")]
+
+
+def slips(text: str) -> list[str]:
+    """Return the sentences of a page that break a rule that a machine can hold."""
+    wrong = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
+    return [
+        sentence
+        for sentence in sentences(text)
+        if len(sentence.split()) > MOST_WORDS or wrong.search(sentence)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_is_in_plain_english(page: Path):
+    text = page.read_text()
+    if page == STYLE:  # it names what it rules out
+        text = text.partition("## Words")[0]
+    assert slips(text) == []
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        "A run is taken up again.",
+        "| cell | The engine is told. |",
+        "- " + "word " * (MOST_WORDS + 1),
+        "One line of a sentence\nthat goes on " + "and on " * MOST_WORDS,
+    ],
+)
+def test_a_slip_is_noticed(slip: str):
+    assert slips(f"A fine sentence.\n\n{slip}\n") != []
+
+
+def test_code_is_no_english():
+    assert slips("`told` is a name.\n\n```python\ntold = take_up\n```\n") == []
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of every call of plait in the consoles of a page."""
+    for fence in _CONSOLE.findall(text):
+        for line in fence.splitlines():
+            for call in re.split(r"\s{2,}(?=\$ )", line.strip()):
+                words = _words(re.sub(r"^\$ ", "", call))
+                if words[:1] == ["plait"] and "…" not in words:
+                    yield words[1:]
+
+
+def _words(line: str) -> list[str]:
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        return []
+    stops = [n for n, word in enumerate(words) if word in {"|", "&&", ">", "2>", ";"}]
+    return words[: stops[0]] if stops else words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_on_a_page_is_understood(page: Path):
+    for words in commands(page.read_text()):
+        if words and words[0] in COMMANDS and "--help" not in words:
+            parser_of(words[0])[1].parse_args(words[1:])
+        elif words and not words[0].startswith("-"):
+            assert (ROOT / words[0]).exists() or words[0] in {"COMMAND", "[REPO]"}, words
+
+
+def test_the_example_for_ci_is_a_workflow_whose_commands_exist():
+    (text,) = re.findall(r"```yaml\n(name: agents\n.*?)```", HEADLESS.read_text(), re.DOTALL)
+    workflow = yaml.safe_load(text)
+    assert set(workflow) == {"name", True, "permissions", "jobs"}  # YAML reads `on` as true
+    (job,) = workflow["jobs"].values()
+    steps = job["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    assert all(
+        re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step
+    )
+    calls = [_words(step["run"])[1:] for step in steps if step.get("run", "").startswith("plait ")]
+    assert [call[0] for call in calls] == ["run", "export"]
+    for call in calls:
+        parser_of(call[0])[1].parse_args(call[1:])
+
+
+def test_an_option_that_is_gone_is_noticed(capsys: pytest.CaptureFixture[str]):
+    gone = "```console\n$ plait status          $ plait land W --gone\n```\n"
+    status, land = commands(gone)
+    assert status == ["status"]
+    with pytest.raises(SystemExit):
+        parser_of(land[0])[1].parse_args(land[1:])
+    assert "--gone" in capsys.readouterr().err
+
+
+def test_the_site_leads_to_every_page():
+    listed = re.findall(
+        r"- (?:plait: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
+    pages = {page.relative_to(ROOT).as_posix() for page in PAGES}
+    by_index = {page for page in pages if page.startswith("docs/decisions/")}
+    assert {"README.md" if page == "index.md" else page for page in listed} == pages - by_index
+
+
+def test_every_link_leads_to_a_page():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
