@@ -15,10 +15,10 @@ from engine.messages.results import (
     Outcome,
     Question,
     RunReport,
-    Served,
     Trouble,
 )
 from engine.messages.roles import Speaker
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 from engine.plan.model import Clamp
 

@@ -11,14 +11,8 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 from engine.ids import RunId
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogChunk
-from engine.messages.results import (
-    EngineView,
-    Entrance,
-    RunReport,
-    RunView,
-    Served,
-    ServedLog,
-)
+from engine.messages.results import EngineView, Entrance, RunReport, RunView
+from engine.messages.served import Served, ServedLog
 from engine.plan.model import Plan
 
 A = TypeVar("A")

@@ -33,10 +33,9 @@ from engine.messages.results import (
     Moment,
     RunReport,
     RunView,
-    Served,
-    ServedLog,
     Trying,
 )
+from engine.messages.served import Served, ServedLog
 from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep

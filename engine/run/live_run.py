@@ -24,14 +24,8 @@ from engine.messages.events import (
     TroubleSeen,
 )
 from engine.messages.logs import LogKind
-from engine.messages.results import (
-    Badge,
-    HistoryDelay,
-    LoginView,
-    RunReport,
-    Served,
-    Trouble,
-)
+from engine.messages.results import Badge, HistoryDelay, LoginView, RunReport, Trouble
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
 from engine.run.journal import Journal

@@ -19,7 +19,8 @@ from engine.core.state import RunState, Worker, usages_of
 from engine.ids import RunId, WorkerId
 from engine.limits import summed
 from engine.messages.patches import ViewPatch, patch_between
-from engine.messages.results import RunView, Served, StepView, WorkerView
+from engine.messages.results import RunView, StepView, WorkerView
+from engine.messages.served import Served
 from engine.phases import Phase
 
 if TYPE_CHECKING:  # a run of the past is shown without the rooms that living ones need

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from engine.ids import RunId, WorkerId
-from engine.messages.results import Served, ServedState
+from engine.messages.served import Served, ServedState
 
 MOST_LINES = 2000
 _LONGEST = 4000

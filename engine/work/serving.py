@@ -25,7 +25,7 @@ from engine.git.checktree import CheckTree
 from engine.host.seam import AttemptExit, Stream
 from engine.ids import AttemptId
 from engine.messages.events import ProgramServed
-from engine.messages.results import Served, ServedState
+from engine.messages.served import Served, ServedState
 from engine.phases import StopCause
 from engine.plan.model import ServeRule
 from engine.private import private_folder

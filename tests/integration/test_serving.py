@@ -8,7 +8,7 @@ import pytest
 from engine.api import Engine
 from engine.errors import WorkspaceError
 from engine.messages.questions import ReadServed, StopServing
-from engine.messages.results import ServedState
+from engine.messages.served import ServedState
 from tests.support import served as s
 from tests.support.merging_runs import MergingPlace, reviewed
 from tests.support.needs import need

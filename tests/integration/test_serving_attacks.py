@@ -15,7 +15,7 @@ from anyio import to_thread
 from engine.api import Engine
 from engine.keeper import proc
 from engine.messages.questions import ReadServed, StopServing
-from engine.messages.results import ServedState
+from engine.messages.served import ServedState
 from engine.phases import Phase
 from engine.site import listening
 from engine.work import readiness

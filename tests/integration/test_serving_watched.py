@@ -14,7 +14,7 @@ from anyio import to_thread
 from engine.api import Engine
 from engine.messages import commands as c
 from engine.messages.questions import StopServing
-from engine.messages.results import ServedState
+from engine.messages.served import ServedState
 from engine.phases import Phase
 from engine.work import serving
 from tests.support import served as s

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from engine.api import Engine, Run
 from engine.messages.questions import ReadServed, ServeWorker
-from engine.messages.results import Served, ServedState
+from engine.messages.served import Served, ServedState
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import MergingPlace
 

@@ -23,7 +23,8 @@ from engine.messages.questions import (
     ServeWorker,
     StopServing,
 )
-from engine.messages.results import RunView, Served, ServedState
+from engine.messages.results import RunView
+from engine.messages.served import Served, ServedState
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,

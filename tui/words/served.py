@@ -1,6 +1,6 @@
 """Say how a program that is served for you is, in a sentence."""
 
-from engine.messages.results import Served, ServedState
+from engine.messages.served import Served, ServedState
 from tui.words.clean import clean
 
 
