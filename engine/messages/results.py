@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.deeds import Deed
@@ -513,7 +514,7 @@ class RunView:
         """Return the worker of that name."""
         return next(w for step in self.steps for w in step.workers if w.worker == worker)
 
-    @property
+    @cached_property
     def workers(self) -> tuple[WorkerView, ...]:
         """Return every worker in plan order."""
         return tuple(worker for step in self.steps for worker in step.workers)

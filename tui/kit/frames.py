@@ -27,13 +27,12 @@ def framed(
     top = _top(inner, flat, ink, title=title, ending=ending)
     drawn: list[Row] = [(Span(left_top, ink), *top, Span(right_top, ink))]
     paper = Ink(ground=ground)
+    wall, gap = Span(upright, ink), blank(1, paper)
     for index in range(height - _EDGES):
         row = fit(rows[index] if index < len(rows) else (), inner - 2, paper)
         if ground:
             row = grounded(row, ground)
-        drawn.append(
-            (Span(upright, ink), blank(1, paper), *row, blank(1, paper), Span(upright, ink))
-        )
+        drawn.append((wall, gap, *row, gap, wall))
     drawn.append((Span(left_low + flat * inner + right_low, ink),))
     return drawn
 

@@ -1,6 +1,8 @@
 """Paint rows of ink in a widget, repaint only the cells that changed, let their text be copied."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Protocol, cast
 
@@ -18,6 +20,14 @@ from textual.widget import Widget
 from tui.ink import Ink, Row, Span, row_width, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.palette import Palette
+
+_LAID_OVER = (
+    *(f"outline_{side}" for side in ("top", "right", "bottom", "left")),
+    "tint",
+    "text_opacity",
+    "hatch",
+)
+"""The rules of a style sheet that change cells of rows; borders and padding take cells away."""
 
 
 class Painter(Protocol):
@@ -40,6 +50,8 @@ class Inked(Widget):
     lead = 0
     """So many columns stand before the text: they are neither selected nor copied."""
     _chosen: Mapping[int, str] = MappingProxyType({})
+    _is_bare: bool | None = None
+    """None: not known for the style and the size that it has now."""
 
     class Clicked(Message):
         """Something was clicked that means something; `times` is 2 for a double click."""
@@ -88,33 +100,70 @@ class Inked(Widget):
     def notify_style_update(self) -> None:
         """Forget what was painted in other colours."""
         self._strips.clear()
+        self._is_bare = None
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
         """Return one row; the one under the mouse tells where its signs are."""
+        return self._line(y, *self._touched())
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows as they are, where no style sheet puts anything round or over them.
+
+        Textual's way costs as much again as drawing the rows: most of a frame of many tiles.
+        """
+        if self._is_bare is None:
+            self._is_bare = self._lies_bare()
+        if not self._is_bare:
+            return super().render_lines(crop)
+        touched = self._touched()
+        strips = [self._line(y, *touched) for y in crop.line_range]
+        if crop.column_span == (0, self.outer_size.width):
+            return strips
+        return [strip.crop(crop.x, crop.right) for strip in strips]
+
+    def _touched(self) -> tuple[Selection | None, int]:
+        """Return what is selected here, and the row that the mouse is over; -1 for none."""
+        if not (
+            self.ALLOW_SELECT and self.is_attached
+        ):  # one that was removed is painted once more
+            return None, -1
+        return self.text_selection, self.app.mouse_position.y - self.content_region.y
+
+    def _line(self, y: int, selection: Selection | None, pointed: int) -> Strip:
         strip = self._strips.get(y)
         if strip is None:
             row = self.rows[y] if y < len(self.rows) else ()
             strip = self._strips[y] = self._strip(row)
-        if not self.ALLOW_SELECT:
-            return strip
-        number, selection = self.top + y, self.text_selection
+        number = self.top + y if selection or y == pointed else 0
         if selection and y < len(self.rows):
             start, stop = self.columns(selection, number, text_of([self.rows[y]]))
             if start < stop:
                 strip = self._strip(marked(self.rows[y], start, stop))
-        is_pointed = self.app.mouse_position.y - self.content_region.y == y
-        return strip.apply_offsets(0, number) if is_pointed else strip
+        return strip.apply_offsets(0, number) if y == pointed else strip
+
+    def _lies_bare(self) -> bool:
+        """Say if the colours of the rows are final, and the rows fill the widget."""
+        palette = self.painter.palette
+        is_final = palette.has_truecolor and not palette.is_plain
+        if not is_final or self.content_size != self.outer_size or self.opacity != 1:
+            return False
+        return not self.styles.has_any_rules(*_LAID_OVER)
 
     def _strip(self, row: Row) -> Strip:
         style, paper = self.painter.palette.style, self.painter.palette.paper
         shown = ascii_row(row) if self.painter.is_ascii else row
-        segments = [Segment(text, style(ink)) for text, ink in shown if text]
-        return Strip(segments).simplify().adjust_cell_length(self.content_size.width, paper)
+        styled = ((style(ink), text) for text, ink in shown if text)
+        segments = [
+            Segment("".join(text for _, text in parts), look)
+            for look, parts in groupby(styled, itemgetter(0))
+        ]
+        return Strip(segments).adjust_cell_length(self.content_size.width, paper)
 
     def on_resize(self) -> None:
         """Forget strips of another width."""
         self._strips.clear()
+        self._is_bare = None
 
     def on_click(self, event: events.Click) -> None:
         """Tell what was clicked. The end of a selection is no click."""

@@ -8,6 +8,7 @@ import os
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable
+from typing import Any
 
 from textual.app import App
 from textual.drivers import linux_driver
@@ -29,8 +30,16 @@ def hand_to(widget: Widget, event: Event) -> None:
     widget._forward_event(event)  # noqa: SLF001
 
 
-def paint_now(screen: Screen[None]) -> None:
-    """Put on the terminal now what was drawn: a key is not to wait for the next frame."""
+def paint_now(screen: Screen[Any]) -> None:
+    """Put on the terminal now what was drawn: a key is not to wait for the next frame.
+
+    A widget tells its screen that it is to be painted with a message, which comes later. So they
+    are gathered here.
+    """
+    for widget in screen.walk_children(Widget):
+        if widget._repaint_required and widget.display:  # noqa: SLF001
+            widget._repaint_required = False  # noqa: SLF001
+            screen._dirty_widgets.add(widget)  # noqa: SLF001
     screen._on_timer_update()  # noqa: SLF001
 
 

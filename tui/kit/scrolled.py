@@ -58,6 +58,10 @@ class Scrolled(Inked, ScrollView, can_focus=False, inherit_bindings=False):
 
     # Drawing.
 
+    def _lies_bare(self) -> bool:
+        """Leave the lines to Textual: a scrollbar comes and goes beside them."""
+        return False
+
     @property
     def cells(self) -> int:
         """The width that there is for rows, beside a scrollbar."""

@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from tui.kit.ahead import KeysFree, TypeAhead, Typed
-from tui.kit.private import hand_to, is_leaving
+from tui.kit.private import hand_to, is_leaving, paint_now
 
 _ANY_SIGN = "a"
 
@@ -63,6 +63,8 @@ class Sequences(App[None]):
         hand_to(widget, typed)
 
         def release() -> None:
+            if widget.is_attached:
+                paint_now(widget.screen)
             ahead.release()
             self.post_message(KeysFree())
 

@@ -132,6 +132,9 @@ class Session:
     _frame: EngineView | None = None
     _of_run: str = ""
     _held_run: str = ""
+    _asked: tuple[object, ...] = (None, None, None, None)
+    """The frame and the wishes that `_run` answers: a frame asks for its run a hundred times."""
+    _run: RunView | None = None
 
     @property
     def view(self) -> EngineView:
@@ -165,6 +168,12 @@ class Session:
     @property
     def run(self) -> RunView | None:
         """The run on screen: the one chosen or held, else the latest when first looked at."""
+        asked = (self._frame, self.run_id, self._held_run, self.past_run)
+        if any(new is not old for new, old in zip(asked, self._asked, strict=True)):
+            self._run, self._asked = self._found(), asked
+        return self._run
+
+    def _found(self) -> RunView | None:
         by_name = {run.run: run for run in self.view.runs}
         if self.run_id not in by_name and self.past_run and self.past_run.run == self.run_id:
             return self.past_run

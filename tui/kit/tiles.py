@@ -180,4 +180,8 @@ def _changed(worker: WorkerView) -> Row:
     change = present_change(worker)
     if change is None and worker.phase in _LOOKED_AT:
         return words("change not known yet")
-    return change_text(worker) if change and change != Change() else words("no change yet")
+    return (
+        change_text(worker)
+        if change and change != Change()
+        else words("no change yet" if not worker.phase.is_settled else "no change")
+    )

@@ -146,9 +146,12 @@ async def test_only_tiles_on_screen_are_drawn():
         pane = console.screen.query_one(FleetPane)
         await console.until(lambda: pane.max_scroll_y > 0)
         tiles = list(pane.query(WorkerTile))
-        seen = [tile for tile in tiles if tile.region.overlaps(pane.region)]
-        assert {tile for tile in tiles if tile.rows} == set(seen)
-        assert len(seen) < len(tiles)
+
+        def seen() -> set[WorkerTile]:
+            return {tile for tile in tiles if tile.region.overlaps(pane.region)}
+
+        await console.until(lambda: {tile for tile in tiles if tile.rows} == seen() != set())
+        assert len(seen()) < len(tiles)
         await console.do("last")
         await console.until(lambda: bool(tile_of(console, console.app.session.worker).rows))
 
