@@ -31,10 +31,10 @@ from engine.plan.model import ServeRule
 from engine.private import private_folder
 from engine.proof.tampering import tell
 from engine.site.listening import Listening, listening
+from engine.site.readiness import answers, is_page, is_said
 from engine.site.seam import CommandEnd
 from engine.site.shelter import Folders, GitPlaces, Job
 from engine.site.sites import LOCAL
-from engine.work.readiness import answers, is_page, is_said
 from engine.work.served import Program
 from engine.work.tools import Tools
 from engine.work.workplace import address_of, terms_of

@@ -17,8 +17,7 @@ from engine.keeper import proc
 from engine.messages.questions import ReadServed, StopServing
 from engine.messages.served import ServedState
 from engine.phases import Phase
-from engine.site import listening
-from engine.work import readiness
+from engine.site import listening, readiness
 from tests.support import served as s
 from tests.support.merging_runs import MergingPlace, land, reviewed
 from tests.support.processes import wait_until

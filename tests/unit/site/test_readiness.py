@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.work.readiness import is_page, is_said, says
+from engine.site.readiness import is_page, is_said, says
 
 
 @pytest.mark.parametrize(
