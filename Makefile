@@ -95,9 +95,8 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.installed-dev  ## ratios measured beside peers, in one run; BENCH="git engine" takes some
-	@missed=0; for bench in $(or $(BENCH),$(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))); do \
-	  echo "== $$bench"; $(BIN)/python -m tests.bench.bench_$$bench || missed=1; done; exit $$missed
+bench: $(VENV)/.installed-dev  ## ratios measured beside peers, in one run, into docs/benchmarks.md; BENCH="git engine" takes some
+	$(BIN)/python -m tests.bench $(BENCH)
 
 shots: $(VENV)/.installed-dev  ## screenshots/*.svg, drawn from the real app
 	$(BIN)/python screenshots/make.py

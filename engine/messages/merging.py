@@ -198,6 +198,7 @@ class ConflictView:
         to_look_at: Files set by hand that nobody has compared with the merge made again.
         problem: Why the decisions, although complete, make no tree.
         is_thinking: Of very many hunks some have no proposals yet: the next look brings more.
+        caveat: What git left out of this merge, because it would have died of it; else empty.
     """
 
     run: str
@@ -226,6 +227,7 @@ class ConflictView:
     moved: bool = False
     doing: str = ""
     next_step: str = ""
+    caveat: str = ""
 
     @property
     def open_count(self) -> int:

@@ -513,6 +513,12 @@ async def test_a_file_that_was_set_by_hand_before_the_target_moved_is_pointed_at
         await console.shows("was set by hand before that: look at it once more")
 
 
+async def test_a_merge_that_git_could_not_make_in_full_is_told_as_such():
+    given = port(io_py(), more={"caveat": "Git stops over a mistake of its own here."})
+    async with Reviewing(given) as console:
+        await console.shows("▲ Git stops over a mistake of its own here.")
+
+
 async def test_a_red_check_is_overruled_by_the_typed_word_and_by_nothing_else():
     given = ReviewPort(_with_check(conflicted_view()), files=(imports(),), will_pass=False)
     async with Reviewing(given) as console:

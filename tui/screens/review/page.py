@@ -163,7 +163,9 @@ def _changed_since(view: ConflictView) -> Row:
         name = cut_path(view.to_look_at[0], 30)
         said = f"{moved}{name} was set by hand before that: look at it once more."
         return words(mark, Span(said, TEXT))
-    return words(mark, Span(moved, TEXT), "Every choice was kept.") if moved else ()
+    if moved:
+        return words(mark, Span(moved, TEXT), "Every choice was kept.")
+    return words(mark, Span(view.caveat, TEXT)) if view.caveat else ()
 
 
 def _asked(pane: ReviewPane) -> Row:
