@@ -41,7 +41,7 @@ class Served:
 
 @dataclass(frozen=True, kw_only=True)
 class ServedLog:
-    """What a served program wrote, and how it is; nothing is served where `served` is None."""
+    """The output of a served program, and its state; nothing is served where `served` is None."""
 
     served: Served | None = None
     lines: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ class _Listener(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listening:
+class Listeners:
     """Say who listens.
 
     Attributes:
@@ -41,7 +41,7 @@ class Listening:
     is_known: bool = True
 
 
-def listening(tree: Callable[[], Iterable[int]], port: int, *, is_closed: bool) -> Listening:
+def listening(tree: Callable[[], Iterable[int]], port: int, *, is_closed: bool) -> Listeners:
     """Return who listens on a port of this machine's loopback, or of a sandbox without network.
 
     Args:
@@ -50,7 +50,7 @@ def listening(tree: Callable[[], Iterable[int]], port: int, *, is_closed: bool) 
         is_closed: It has a network of its own, and somebody of ours listens here in its place.
     """
     if IS_PORTABLE:
-        return Listening(own=frozenset({port}) if _answers(port) else frozenset(), is_known=False)
+        return Listeners(own=frozenset({port}) if _answers(port) else frozenset(), is_known=False)
     # First: whoever listens by now is among the processes that are told afterwards.
     everybody = list(_listeners(os.getpid()))
     own: set[str] = set()
@@ -69,7 +69,7 @@ def listening(tree: Callable[[], Iterable[int]], port: int, *, is_closed: bool) 
         if row.inode in own
     }
     is_taken = any(row.port == port and row.inode not in own for row in everybody)
-    return Listening(own=frozenset(mine), is_taken=is_taken)
+    return Listeners(own=frozenset(mine), is_taken=is_taken)
 
 
 def _sockets(pid: int) -> Iterator[str]:

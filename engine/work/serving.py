@@ -30,7 +30,7 @@ from engine.phases import StopCause
 from engine.plan.model import ServeRule
 from engine.private import private_folder
 from engine.proof.tampering import tell
-from engine.site.listening import Listening, listening
+from engine.site.listening import Listeners, listening
 from engine.site.readiness import answers, is_page, is_said
 from engine.site.seam import CommandEnd
 from engine.site.shelter import Folders, GitPlaces, Job
@@ -289,7 +289,7 @@ class _Serving:
         """Return the wish to stop the run, if there is one."""
         return self._live.state.stop if self._live is not None else None
 
-    def _look(self, job: Job) -> Listening:
+    def _look(self, job: Job) -> Listeners:
         is_closed = job.terms.runtime.holes.network.mode != "open"
         tree = partial(self._near.tree_of, job.attempt)
         found = listening(tree, job.served_port or 0, is_closed=is_closed)
@@ -299,7 +299,7 @@ class _Serving:
             return listening(tree, job.served_port or 0, is_closed=is_closed)
         return found
 
-    async def _is_ready(self, found: Listening, port: int) -> bool:
+    async def _is_ready(self, found: Listeners, port: int) -> bool:
         """Return whether it is ready; once it was, it only has to go on listening."""
         if found.is_taken or port not in found.own:
             return False
@@ -310,7 +310,7 @@ class _Serving:
             return await answers(port, ready)
         return is_said(self._program.lines, ready)
 
-    def _why_not(self, found: Listening, *, is_late: bool) -> str:
+    def _why_not(self, found: Listeners, *, is_late: bool) -> str:
         """Return what keeps it from being ready; nothing where it may only need its time."""
         port, ready = self._program.view.port, self._wanted.rule.ready
         if found.is_taken:
