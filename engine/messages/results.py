@@ -451,7 +451,7 @@ class LoginView:
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Storage cannot be written, so a run stands still until it can be.
+    """Storage cannot be written, or a site does not answer: a run stands still until that passes.
 
     Attributes:
         what: What is wrong: `/mnt is full: 0 bytes free`.

@@ -156,7 +156,7 @@ show_invisible     | diff | invisible | blanks and tabs made visible
 show_generated     | diff | generated | generated files, shown or folded
 show_kinds         | fleet | kinds | only one band
 show_kinds         | worker | kinds | only some kinds of line
-show_order         | fleet | order | needs you first, or plan order
+show_order         | fleet | order | needs you first, plan order, or by node
 show_theme         | all | theme | another theme
 show_keys          | all | key file | where your key file is
 """
