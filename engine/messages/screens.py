@@ -37,20 +37,14 @@ class ReadScreen(Ask[ScreenView]):
 
 @dataclass(frozen=True)
 class TypeInto(Ask[bool]):
-    """Type into the terminal of a worker's agent; the answer says if somebody was there."""
+    """Type into the terminal of a worker's agent; the answer says if somebody was there.
+
+    Attributes:
+        size: Rows and columns that the terminal takes first.
+    """
 
     changes: ClassVar[bool] = True
     run: str
     worker: str
-    text: str
-
-
-@dataclass(frozen=True)
-class SizeScreen(Ask[bool]):
-    """Give the terminal of a worker's agent another size."""
-
-    changes: ClassVar[bool] = True
-    run: str
-    worker: str
-    rows: int
-    columns: int
+    text: str = ""
+    size: tuple[int, int] | None = None

@@ -6,7 +6,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, StoreError, WorkspaceError
-from engine.ids import AttemptId, RunId
+from engine.ids import RunId
 from engine.merge import OutsideAnswer
 from engine.messages import commands as c
 from engine.messages import merging as m
@@ -56,11 +55,9 @@ from engine.work.asking import ask_agent
 from engine.work.checking import Checking
 from engine.work.cleaning import clean
 from engine.work.entering import entrance
-from engine.work.logbook import Logbook
-from engine.work.replay import log_from, read_log
-from engine.work.screens import size_screen, type_into, view_of_screen
+from engine.work.replay import log_from
+from engine.work.screens import type_into, view_of_screen
 from engine.work.serving import serve
-from engine.work.watch import Watch
 
 _NEWS_S = 10.0
 """So long an answer about a served program waits for news."""
@@ -135,26 +132,11 @@ async def worker_log(runs: Runs, question: q.ReadLog) -> LogChunk:
     """
     tools, after = runs.tools, question.after
     state, found = await runs.seen_worker(question.run, question.worker)
-    logbook, read = await _logbook(runs, state, found, question.attempt)
+    logbook, read = await runs.logbook(state, found, question.attempt)
     if logbook is None:
         return LogChunk(next_offset=after)
     logbook.last_read = tools.clock.monotonic()
     return await log_from(logbook, after, question.most, read)
-
-
-async def _logbook(
-    runs: Runs, state: RunState, found: Worker, attempt: int | None
-) -> tuple[Logbook | None, Callable[..., Awaitable[Logbook]]]:
-    """Return the log of an attempt, None before the first, and how it is read from the disk."""
-    if not 0 <= (attempt or 0) <= found.attempt.number:
-        raise WorkspaceError(f"{found.id} has had no attempt {attempt}")
-    number = attempt or found.attempt.number
-    read = partial(read_log, runs.tools, state, AttemptId(state.run, found.id, number))
-    if not number:
-        return None, read
-    kept = live.logbooks if (live := runs.living.get(state.run)) else {}
-    logbook = kept.get((found.id, number)) or await read()
-    return kept.setdefault((found.id, number), logbook), read  # or begun by now
 
 
 async def read_screen(runs: Runs, question: s.ReadScreen) -> s.ScreenView:
@@ -164,11 +146,11 @@ async def read_screen(runs: Runs, question: s.ReadScreen) -> s.ScreenView:
         WorkspaceError: There is no such worker or attempt, or its agent has no terminal.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    logbook, _ = await _logbook(runs, state, found, question.attempt)
+    logbook, _ = await runs.logbook(state, found, question.attempt)
     if logbook is None or logbook.screen is None:
         raise WorkspaceError(f"the agent of {found.id} has no terminal")
     is_newest = logbook.attempt == found.attempt.number
-    is_live = is_newest and _watch(runs, state, found) is not None
+    is_live = is_newest and runs.watch_of(state, found) is not None
     return view_of_screen(logbook.screen, question.known, is_live=is_live)
 
 
@@ -179,23 +161,8 @@ async def type_in(runs: Runs, question: s.TypeInto) -> bool:
         WorkspaceError: There is no such worker.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    return await type_into(_watch(runs, state, found), question.text)
-
-
-async def give_size(runs: Runs, question: s.SizeScreen) -> bool:
-    """Give the terminal of a worker's agent another size.
-
-    Raises:
-        WorkspaceError: There is no such worker.
-    """
-    state, found = await runs.seen_worker(question.run, question.worker)
-    host, watch = runs.tools.sites.of(state, found.id).host, _watch(runs, state, found)
-    return await size_screen(host, watch, question.rows, question.columns)
-
-
-def _watch(runs: Runs, state: RunState, found: Worker) -> Watch | None:
-    live = runs.living.get(state.run)
-    return live.watch_of(found.id) if live else None
+    host = runs.tools.sites.of(state, found.id).host
+    return await type_into(host, runs.watch_of(state, found), question.text, question.size)
 
 
 async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
@@ -603,7 +570,6 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ReadLog: worker_log,
     s.ReadScreen: read_screen,
     s.TypeInto: type_in,
-    s.SizeScreen: give_size,
     q.ReadDiff: read_diff,
     q.EnterSandbox: enter_sandbox,
     q.ServeWorker: serve_worker,

@@ -6,7 +6,7 @@ works on is read from its journal.
 
 import math
 import secrets
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,8 +36,11 @@ from engine.run.view import Views, run_view
 from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
+from engine.work.logbook import Logbook
+from engine.work.replay import read_log
 from engine.work.tools import Tools
 from engine.work.trouble import silence_trouble
+from engine.work.watch import Watch
 from engine.work.workplace import terms_of
 
 _RESERVE = 0.1
@@ -341,6 +344,29 @@ class Runs:
         run, worker = split_worker(run, worker)
         state = await self.state(run)
         return state, _meant(state, worker)
+
+    async def logbook(
+        self, state: RunState, found: Worker, attempt: int | None
+    ) -> tuple[Logbook | None, Callable[..., Awaitable[Logbook]]]:
+        """Return the log of an attempt, None before the first, and how it is read anew.
+
+        Raises:
+            WorkspaceError: There is no such attempt.
+        """
+        if not 0 <= (attempt or 0) <= found.attempt.number:
+            raise WorkspaceError(f"{found.id} has had no attempt {attempt}")
+        number = attempt or found.attempt.number
+        read = partial(read_log, self.tools, state, AttemptId(state.run, found.id, number))
+        if not number:
+            return None, read
+        kept = live.logbooks if (live := self.living.get(state.run)) else {}
+        logbook = kept.get((found.id, number)) or await read()
+        return kept.setdefault((found.id, number), logbook), read  # or begun by now
+
+    def watch_of(self, state: RunState, found: Worker) -> Watch | None:
+        """Return what follows a worker's agent, while it runs."""
+        live = self.living.get(state.run)
+        return live.watch_of(found.id) if live else None
 
     async def state(self, run: str) -> RunState:
         """Return a run's state, living or read from its journal."""

@@ -31,21 +31,17 @@ def view_of_screen(terminal: Terminal, known: int, *, is_live: bool) -> ScreenVi
     )
 
 
-async def type_into(watch: Watch | None, text: str) -> bool:
-    """Type into an agent's terminal; say if it runs, and has one."""
+async def type_into(
+    host: Host, watch: Watch | None, text: str, size: tuple[int, int] | None
+) -> bool:
+    """Type into an agent's terminal, in another size; say if it runs, and has one."""
     if watch is None or not isinstance(watch.parser, ScreenStream) or not watch.is_started:
         return False
     with suppress(HostLost):
-        await watch.send(text.encode("utf-8", "ignore"))
-    return True
-
-
-async def size_screen(host: Host, watch: Watch | None, rows: int, columns: int) -> bool:
-    """Give an agent's terminal another size; say if it runs, and has one."""
-    if watch is None or not isinstance(watch.parser, ScreenStream) or not watch.is_started:
-        return False
-    watch.parser.terminal.resize(rows, columns)
-    grid = watch.parser.terminal.grid
-    with suppress(HostLost):
-        await host.resize(watch.attempt, grid.rows, grid.columns)
+        if size is not None:
+            watch.parser.terminal.resize(*size)
+            grid = watch.parser.terminal.grid
+            await host.resize(watch.attempt, grid.rows, grid.columns)
+        if text:
+            await watch.send(text.encode("utf-8", "ignore"))
     return True

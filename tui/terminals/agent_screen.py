@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import anyio
 
-from engine.messages.screens import ReadScreen, ScreenView, SizeScreen, TypeInto
+from engine.messages.screens import ReadScreen, ScreenView, TypeInto
 from engine.terminal.terminal import Terminal
 from tui.bridge import GONE, Bridge
 
@@ -75,12 +75,9 @@ class AgentScreen:
                 self._changed()
 
     async def _tell(self) -> None:
-        if self._size is not None:
-            size, self._size = self._size, None
-            await self._bridge.port.ask(SizeScreen(*self._of, *size))
-        if self._typed:
-            typed, self._typed = self._typed, ""
-            await self._bridge.port.ask(TypeInto(*self._of, typed))
+        if self._typed or self._size:
+            typed, size, self._typed, self._size = self._typed, self._size, "", None
+            await self._bridge.port.ask(TypeInto(*self._of, typed, size))
 
     def _take(self, view: ScreenView) -> None:
         if (view.changes, view.is_live) == (self._known, self.is_live) and not self.problem:
