@@ -15,7 +15,7 @@ _TYPED_LOOKS = 20
 
 
 class AgentScreen:
-    """What the agent of a worker has drawn, and the way to type into it.
+    """Show what the agent of a worker has drawn, and type into it.
 
     Attributes:
         terminal: What it has drawn, when it was looked at last.
