@@ -87,7 +87,7 @@ class Refusals:
 
 
 class Lessons(NamedTuple):
-    """What the decisions before a hunk say about it."""
+    """The teaching of the decisions before a hunk: a habit, and rules that were refused."""
 
     habit: Habit | None = None
     refused: frozenset[Rule] = frozenset()
