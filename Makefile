@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
-.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install site test-thorough clients test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install site test-thorough clients ray test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -24,6 +24,16 @@ else
 	uv pip install --quiet --python $(BIN)/python -e '.[dev]'
 endif
 	@touch $@
+
+$(VENV)/.installed-ray: pyproject.toml $(VENV)/.installed-dev
+ifeq ($(UV),)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'
+else
+	uv pip install --quiet --python $(BIN)/python -e '.[ray]'
+endif
+	@touch $@
+
+ray: $(VENV)/.installed-ray  ## installs Ray, which the tests of clusters need
 
 $(VENV)/.installed-release: pyproject.toml $(VENV)/.installed
 ifeq ($(UV),)

@@ -473,6 +473,35 @@ class LeaveOutHunks(Ask[Change]):
     seen: Seen | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class FileText:
+    """A file of a change as a text; without one it is deleted. Bytes that are no UTF-8 survive."""
+
+    path: str
+    text: str | None = None
+    mode: str = "100644"
+
+
+@dataclass(frozen=True)
+class ReadText(Ask[FileText]):
+    """Read a file of what would land of a worker, for an editor."""
+
+    run: str
+    worker: str
+    path: str
+
+
+@dataclass(frozen=True)
+class EditChange(Ask[Change]):
+    """Put another text into a file of a change that waits for review; the answer is the change."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    file: FileText
+    seen: Seen | None = None
+
+
 @dataclass(frozen=True)
 class WeaveHunks(Ask[Wove]):
     """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.

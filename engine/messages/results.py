@@ -11,6 +11,7 @@ from functools import cached_property
 
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.deeds import Deed
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 
 
@@ -69,6 +70,7 @@ class CheckResult:
         is_clean: It ran with an empty HOME, empty temporary and cache folders, ports of its own,
             and no file beside the tree but those that setup made of the user's commits.
         is_exact: The tree is the one that would land, not the worker's own.
+        output: The end of what it printed, where it passed; else `summary` has it.
     """
 
     command: str
@@ -80,6 +82,7 @@ class CheckResult:
     batch: str | None = None
     is_clean: bool = False
     is_exact: bool = False
+    output: str = ""
 
     def speaks_for(self, tree: str) -> bool:
         """Return whether a landing of this tree may rely on it: no agent had a hand in it."""
@@ -313,6 +316,7 @@ class WorkerView:
         context: How many tokens its newest request held, of a `context_window` of so many; None
             where its agent tells neither.
         turns: How many answers its model gave in this attempt.
+        served: Its program that a human looks at; None where none was started.
         settings: Which settings of the user's own its agent got, and which stayed behind, as lines.
         lately: What it did last, oldest first.
         so_far: The change of its running attempt when its files were last looked at, in figures;
@@ -320,6 +324,7 @@ class WorkerView:
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
+        edited: The files of its change that a human edited before it lands.
         landed: The commit that the target came to by its landing.
     """
 
@@ -366,6 +371,7 @@ class WorkerView:
     claimed_done: bool = False
     is_check_stale: bool = False
     left_out: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
     landed: str | None = None
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
@@ -375,7 +381,9 @@ class WorkerView:
     site: str = ""
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
     violations: tuple[str, ...] = ()
+    served: Served | None = None
 
     @property
     def own_usage(self) -> Usage:
@@ -448,7 +456,7 @@ class LoginView:
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Storage cannot be written, so a run stands still until it can be.
+    """Storage cannot be written, or a site does not answer: a run stands still until that passes.
 
     Attributes:
         what: What is wrong: `/mnt is full: 0 bytes free`.

@@ -215,6 +215,21 @@ class SharedHistory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServeRule:
+    """The program of a worker that a human looks at.
+
+    Attributes:
+        port: The variable that holds its port.
+        ready: A page that answers, or text in its output, once it is ready; empty where it is as
+            soon as it listens.
+    """
+
+    command: str
+    port: str = "PORT"
+    ready: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
     """The rules by which a workspace is made ready and put away."""
 
@@ -224,6 +239,7 @@ class WorkspaceRules:
     cwd: str = "."
     paths: tuple[str, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
+    serve: ServeRule | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +251,7 @@ class Cluster:
         resources: What each worker reserves there beside its limits, by the cluster's own names.
         env: Names of variables of the user's that cross to its nodes.
         is_open: Nodes are used also where files and git are not enforced.
+        lease_s: The longest time that agents go on there without an engine; 0 for what is usual.
     """
 
     name: str
@@ -242,6 +259,7 @@ class Cluster:
     resources: Mapping[str, float] = field(default_factory=dict)
     env: tuple[str, ...] = ()
     is_open: bool = False
+    lease_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

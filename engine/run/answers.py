@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anyio import to_thread
+from anyio import lowlevel, move_on_after, to_thread
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -35,11 +35,13 @@ from engine.messages.results import (
     RunView,
     Trying,
 )
+from engine.messages.served import Served, ServedLog
 from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
-from engine.review.comparing import DiffWanted
+from engine.review.comparing import TARGET, DiffWanted
 from engine.review.desk import MergeDesk
+from engine.review.in_hand import read_text_of
 from engine.review.landing_results import Refusal
 from engine.review.queue import landing_order
 from engine.review.sight import require_all_seen, require_seen
@@ -54,6 +56,10 @@ from engine.work.checking import Checking
 from engine.work.cleaning import clean
 from engine.work.entering import entrance
 from engine.work.replay import log_from, read_log
+from engine.work.serving import serve
+
+_NEWS_S = 10.0
+"""So long an answer about a served program waits for news."""
 
 
 async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
@@ -93,7 +99,8 @@ async def read_run(runs: Runs, question: q.ReadRun) -> RunView:
     live = runs.find(question.run and await runs.name_of(question.run))
     if live is not None:
         return runs.viewed(live)
-    return view_of(await runs.read_state(question.run), {})
+    state = await runs.read_state(question.run)
+    return view_of(state, {}, served=runs.tools.served.of(state.run))
 
 
 async def read_report(runs: Runs, question: q.ReadReport) -> RunReport:
@@ -147,8 +154,17 @@ async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
         attempt=question.attempt or found.attempt.number,
         against=question.against,
         context=question.context,
+        decided=await _decided_tree(runs, state, found) if question.against == TARGET else "",
     )
     return await runs.tools.workshops.of(state.plan).diff(state, found, wanted)
+
+
+async def _decided_tree(runs: Runs, state: RunState, w: Worker) -> str:
+    """Return the tree that the decisions about conflicts make; empty while any is open."""
+    if w.phase is not Phase.CONFLICTED:
+        return ""
+    view = await _desk(runs, state).conflicts(state, w.id)
+    return view.tree or ""
 
 
 async def enter_sandbox(runs: Runs, question: q.EnterSandbox) -> Entrance:
@@ -159,6 +175,46 @@ async def enter_sandbox(runs: Runs, question: q.EnterSandbox) -> Entrance:
     """
     state, found = await runs.seen_worker(question.run, question.worker)
     return await entrance(runs.tools, state, found)
+
+
+async def serve_worker(runs: Runs, question: q.ServeWorker) -> Served:
+    """Start a worker's program for a human to look at.
+
+    Raises:
+        WorkspaceError: There is no such worker, no program, or nothing to start it on.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    live = runs.living.get(state.run)
+    if live is not None:
+        runs.note_command(live, "Serve", str(found.id))
+    return await serve(runs.tools, runs.tasks, state, found, live=live)
+
+
+async def stop_serving(runs: Runs, question: q.StopServing) -> bool:
+    """End the program that was started for a worker.
+
+    Raises:
+        WorkspaceError: There is no such worker.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    return await runs.tools.served.stop(state.run, found.id)
+
+
+async def read_served(runs: Runs, question: q.ReadServed) -> ServedLog:
+    """Return what a served program wrote, once there is news of it or a while has passed.
+
+    Raises:
+        WorkspaceError: There is no such worker.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    await lowlevel.checkpoint()  # whoever asks again and again must not keep it from working
+    program = runs.tools.served.find(state.run, found.id)
+    if program is None:
+        return ServedLog()
+    with move_on_after(_NEWS_S):
+        while program.view == question.seen and program.count <= question.after:
+            await program.changed()
+    return ServedLog(served=program.view, lines=program.since(question.after), count=program.count)
 
 
 async def start_plan(runs: Runs, question: q.StartPlan) -> str:
@@ -395,6 +451,33 @@ async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
     return left
 
 
+async def edit_change(runs: Runs, question: m.EditChange) -> Change:
+    """Put another text into a file of a change that waits for review; return what would land.
+
+    Raises:
+        ChangeMoved: The change is not the one that was seen.
+        WorkspaceError: It cannot be done now, or nothing would be left.
+    """
+    live, w = await runs.worker(question.worker, run=question.run)
+    desk = _desk(runs, live.state)
+    change = await desk.edit(live, w.id, question.file, seen=question.seen)
+    runs.note_command(live, "Edit", str(w.id))
+    return change
+
+
+async def read_text(runs: Runs, question: m.ReadText) -> m.FileText:
+    """Return a file of what would land of a worker.
+
+    Raises:
+        WorkspaceError: There is no such worker or file, or it is no text.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    desk = _desk(runs, state)
+    if found.phase is not Phase.CONFLICTED:
+        return await read_text_of(desk.repo, found, question.path)
+    return await desk.merged_text(state, found.id, question.path)
+
+
 async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
     """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
 
@@ -465,6 +548,9 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ReadLog: worker_log,
     q.ReadDiff: read_diff,
     q.EnterSandbox: enter_sandbox,
+    q.ServeWorker: serve_worker,
+    q.StopServing: stop_serving,
+    q.ReadServed: read_served,
     q.StartPlan: start_plan,
     q.ResumeRun: resume_run,
     q.CleanUp: clean_up,
@@ -482,6 +568,8 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.CompareWorkers: compare_workers,
     m.ListMoments: list_moments,
     m.LeaveOutHunks: leave_out_hunks,
+    m.EditChange: edit_change,
+    m.ReadText: read_text,
     m.WeaveHunks: weave_hunks,
 }
 """The function that answers each kind of question. A test holds that the types agree."""

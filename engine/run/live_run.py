@@ -1,7 +1,8 @@
 """One run that goes on: facts come in, are journalled and thought about, and effects begin."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -14,7 +15,7 @@ from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import StoreError
+from engine.errors import HostLost, StoreError
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import (
     EgressDecided,
@@ -25,6 +26,7 @@ from engine.messages.events import (
 )
 from engine.messages.logs import LogKind
 from engine.messages.results import Badge, HistoryDelay, LoginView, RunReport, Trouble
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
 from engine.run.journal import Journal
@@ -37,6 +39,7 @@ from engine.work.logbook import Logbook, Remark
 from engine.work.remarks import Remarks
 from engine.work.tools import Tools
 from engine.work.trouble import Troubles
+from engine.work.watch import Watch
 from engine.work.workplace import address_of
 
 _TICK_S = 1.0
@@ -177,6 +180,11 @@ class LiveRun:
         self.mention(HistoryDelayed(delay=delay))
 
     @property
+    def served(self) -> Mapping[WorkerId, Served]:
+        """Return the programs of its workers that are served."""
+        return self._tools.served.of(self._state.run)
+
+    @property
     def is_unwritable(self) -> bool:
         """Return True while nothing can be journalled; what is fed meanwhile waits in order."""
         return self._unwritten is not None
@@ -281,6 +289,13 @@ class LiveRun:
         """Return when nothing at all is under way, not even what waits for an answer."""
         while self._backlog or self._activities.under_way:
             await self._activities.wait_changed()
+
+    def move_away(self, worker: WorkerId) -> None:
+        """End a worker's agent as if its host were lost: its work is collected, and it goes on."""
+        activity = self._activities.of(worker)
+        watch = activity.watch if activity else None
+        if watch is not None:
+            self._activities.aside(partial(_leave, watch))
 
     async def wait_phase(self, worker: WorkerId, is_so: Callable[[Phase], bool]) -> Worker:
         """A worker, as soon as its phase is one of those."""
@@ -445,3 +460,8 @@ def _is_frozen(w: Worker) -> bool:
 
 def _wants_login(w: Worker) -> bool:
     return Badge.NEEDS_LOGIN in w.badges and w.phase is Phase.BACKING_OFF
+
+
+async def _leave(watch: Watch) -> None:
+    with suppress(HostLost):  # it has gone already
+        await watch.stop(StopCause.HOST_LOST, is_kill=False)

@@ -98,6 +98,9 @@ class RaySpec(Section):
     """Variables of yours that cross to its nodes, by name; all others are the node's own."""
     unenforced: bool = False
     """Use nodes also where `files` and `git` are not enforced: agents could reach the cluster."""
+    lease_minutes: Positive | None = None
+    """The longest time that agents of a node go on while no engine speaks to them: its link is cut,
+    or your laptop sleeps. If nothing is said, 1, and 30 where the run outlives its engine."""
 
 
 class SiteSpec(Section):
@@ -172,6 +175,18 @@ class RuntimeSpec(Section):
     """The way in which a reviewed change reaches the target branch."""
 
 
+class ServeSpec(Section):
+    """Show what a worker made: its program, started for you by `plait open`."""
+
+    command: Text
+    """The shell command that starts the program, such as `npm run dev -- --port $PORT`."""
+    port: Variable = "PORT"
+    """The variable with the port at which it has to listen; one is leased for each program."""
+    ready: Text | None = None
+    """Ready once this page answers (`/health`), or a line of its output has this text (`*` stands
+    for anything); by default once it listens."""
+
+
 class WorkspaceSpec(Section):
     """Prepare and clean up every worker's workspace, and the check's tree too."""
 
@@ -187,3 +202,5 @@ class WorkspaceSpec(Section):
     """Only files that match are meant to be changed; others are pointed out in review."""
     ports: Mapping[Variable, Annotated[int, Field(ge=1, le=100)]] = Field(default_factory=dict)
     """Ports leased to each worker: the variable's name, and how many."""
+    serve: ServeSpec | None = None
+    """The program of a worker that you look at in your browser."""

@@ -1,9 +1,12 @@
-"""The rail beside Fleet on a wide screen: plan, predicted clashes, machine, cost, latest."""
+"""The rail beside Fleet on a wide screen: plan, predicted clashes, machine, nodes, cost, latest."""
+
+from collections import Counter
 
 from engine.limits import Level
 from engine.messages.results import Machine, RunView, StepView
 from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, spread, words
 from tui.kit.meters import heading, meter
+from tui.words.clean import clean
 from tui.words.cutting import cut_end, cut_path
 from tui.words.figures import clock, cost_of, memory, some
 from tui.words.happened import event_text
@@ -20,7 +23,8 @@ def rail(scene: Scene, height: int) -> list[Row]:
     run = scene.run
     if run is None:
         return []
-    rows = [*_plan(run), *_clashes(run), *_machine(run, scene.view.machine), *_cost(run)]
+    rows = [*_plan(run), *_clashes(run), *_machine(run, scene.view.machine), *_nodes(run)]
+    rows += _cost(run)
     return [*rows, *_latest(scene, height - len(rows))][:height]
 
 
@@ -107,6 +111,19 @@ def _machine(run: RunView, machine: Machine) -> list[Row]:
         words("disk  ", " " * (_BAR + 2), Span(memory(machine.disk_free_mb), TEXT), " free")
     )
     return [*rows, *_radar(run), ()]
+
+
+def _nodes(run: RunView) -> list[Row]:
+    """Return the places that are not this machine, with how many work there."""
+    there = Counter(worker.site for worker in run.workers if worker.site)
+    working = Counter(worker.site for worker in run.workers if worker.is_live)
+    rows: list[Row] = [heading("NODES", CELLS)] if there else []
+    for site, count in sorted(there.items())[:_MOST_STEPS]:
+        left = (Span(cut_end(clean(site), 24), TEXT),)
+        rows.append(spread(left, words(f"{working[site]} of {count} at work"), CELLS))
+    if len(there) > _MOST_STEPS:
+        rows.append(words(f"► {len(there) - _MOST_STEPS} more"))
+    return [*rows, ()] if rows else []
 
 
 def _cost(run: RunView) -> list[Row]:

@@ -189,7 +189,8 @@ def onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
         said = f"Everything is decided. {land} lets the worker go on from it."
         return words(Span(said, TEXT))
     if view.is_resolved:
-        said = f"Everything is decided. {check} checks exactly this"
+        shows = keys.get("diff", "")
+        said = f"Everything is decided. {shows} shows the whole result, {check} checks it"
         return words(Span(f"{said}, {land} lands it. ", TEXT))
     undo = f"Every choice can be undone with {keys.get('undo', '')}, also after a restart."
     if view.doing:
