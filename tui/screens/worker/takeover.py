@@ -91,7 +91,7 @@ class TakeOver(Controller):
         self.view.changed()
 
     def _is_seen(self) -> bool:
-        return self.session.tab == SCREEN and self.screen is self.screen.app.screen
+        return self.session.tab == SCREEN and self.screen.is_current
 
     def _drop(self) -> None:
         self.leave()
