@@ -16,6 +16,8 @@ from tui.kit.scrolled import Scrolled
 from tui.terminals.rows import line_at, row_of, with_cursor
 
 _FRAME_S = 1 / 60
+_SOON_S = 0.001
+"""Textual divides by the time of a timer."""
 _WHEEL_LINES = 3
 _BUTTONS = {1: Button.LEFT, 2: Button.MIDDLE, 3: Button.RIGHT}
 
@@ -93,7 +95,7 @@ class TerminalView(Scrolled, can_focus=True):
         if self._later is not None or not self.is_mounted:
             return
         wait_s = self._drawn_at + _FRAME_S - monotonic()
-        self._later = self.set_timer(max(wait_s, 0.0), self._draw_now)
+        self._later = self.set_timer(max(wait_s, _SOON_S), self._draw_now)
 
     def _draw_now(self) -> None:
         self._later = None
