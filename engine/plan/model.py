@@ -75,6 +75,7 @@ class AgentChoice:
         argv: For the command adapter, with `{prompt}` where the prompt goes, if anywhere.
         options: Whatever else this adapter understands, as text.
         user_settings: What of the user's own settings of this client its workers get.
+        user_code: Their hooks, plugins and extensions too, where all settings go along.
         day_budget_usd: What all work by its login may cost on one day, whichever run it is of.
         day_budget_tokens: The same in tokens.
     """
@@ -86,6 +87,7 @@ class AgentChoice:
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     user_settings: SettingsWish = SettingsWish.ALL
+    user_code: bool = False
     day_budget_usd: float | None = None
     day_budget_tokens: int | None = None
 
@@ -215,6 +217,21 @@ class SharedHistory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServeRule:
+    """The program of a worker that a human looks at.
+
+    Attributes:
+        port: The variable that holds its port.
+        ready: A page that answers, or text in its output, once it is ready; empty where it is as
+            soon as it listens.
+    """
+
+    command: str
+    port: str = "PORT"
+    ready: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
     """The rules by which a workspace is made ready and put away."""
 
@@ -224,6 +241,7 @@ class WorkspaceRules:
     cwd: str = "."
     paths: tuple[str, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
+    serve: ServeRule | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
