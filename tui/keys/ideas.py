@@ -49,6 +49,7 @@ ACTING = (
     Idea("check", ("!",), "run the check on exactly this tree"),
     Idea("land", ("L",), "land"),
     Idea("try", ("W",), "try its result in your own checkout; again: take it back"),
+    Idea("serve", ("H",), "its program, started for your browser; again: end it"),
     Idea("terminal", ("T",), "a shell inside the worker's sandbox"),
     Idea("more", ("+", "="), "more detail"),
     Idea("less", ("-",), "less detail"),
