@@ -49,8 +49,12 @@ def title_of_view(view: EngineView) -> str:
 
 
 def sentence_of_absence(view: EngineView, left_at: float) -> str:
-    """Return what has come of workers since somebody left, in one line; nothing where nothing."""
-    workers = [worker for run in view.runs for worker in run.workers]
+    """Return what has come of workers since somebody left, in one line; nothing where nothing.
+
+    Those who need a human come first; those who only go on are no news.
+    """
+    told_of = (Band.NEEDS_YOU, Band.SETTLED)
+    workers = [w for run in view.runs for band in told_of for w in bands_of(run)[band]]
     moved = [worker for worker in workers if max(worker.phase_since, _asked(worker)) > left_at]
     told: dict[str, list[str]] = {}
     for worker in moved:
