@@ -161,10 +161,10 @@ def test_a_run_is_started_reviewed_and_landed_within_the_console(day: Shell) -> 
 
 
 def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
-    crowd = PLAN.partition("pipelines:")[0] + CROWD
+    crowd = PLAN.partition("pipelines:")[0].replace("workers: 8", "workers: 20") + CROWD
     (day.folder / "plait.yaml").write_text(crowd)
     with console_story(day, "run", "plait.yaml", "--yes", size=(80, 24)) as console:
-        console.shows("need you", "I sleep now").do("everywhere.search")
+        console.shows("shout/worker_1").do("everywhere.search")
         console.enters("phase:failed").shows("4 of 20", "learn/worker_4")
         console.do("everywhere.first", "fleet.select", "everywhere.last").shows("✚ 4 marked")
         console.do("fleet.retry_with")
@@ -206,7 +206,7 @@ def test_a_first_change_lands_in_a_repository_without_a_commit(shell: Shell) -> 
         with console_story(shell, size=(80, 24)) as console:
             console.shows("No run yet", "✓ starter").do("everywhere.start")
             console.shows("What is to be done?").press(b"greet")
-            console.shows("greet", "1 worker of starter").press(b"\r")
+            console.shows("greet", "1 worker of starter", "not in the base").press(b"\r")
             console.shows("greet/worker_1", "REVIEW").do("fleet.diff").shows("print(1)")
             console.do("diff.yes").shows("approved; landing").do("diff.land")
             console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
