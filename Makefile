@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
-.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install site test-thorough clients test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install site test-thorough clients ray test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -24,6 +24,16 @@ else
 	uv pip install --quiet --python $(BIN)/python -e '.[dev]'
 endif
 	@touch $@
+
+$(VENV)/.installed-ray: pyproject.toml $(VENV)/.installed-dev
+ifeq ($(UV),)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'
+else
+	uv pip install --quiet --python $(BIN)/python -e '.[ray]'
+endif
+	@touch $@
+
+ray: $(VENV)/.installed-ray  ## installs Ray, which the tests of clusters need
 
 $(VENV)/.installed-release: pyproject.toml $(VENV)/.installed
 ifeq ($(UV),)
@@ -95,9 +105,8 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.installed-dev  ## ratios measured beside peers, in one run; BENCH="git engine" takes some
-	@missed=0; for bench in $(or $(BENCH),$(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))); do \
-	  echo "== $$bench"; $(BIN)/python -m tests.bench.bench_$$bench || missed=1; done; exit $$missed
+bench: $(VENV)/.installed-dev  ## ratios measured beside peers, in one run, into docs/benchmarks.md; BENCH="git engine" takes some
+	$(BIN)/python -m tests.bench $(BENCH)
 
 shots: $(VENV)/.installed-dev  ## screenshots/*.svg, drawn from the real app
 	$(BIN)/python screenshots/make.py

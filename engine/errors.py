@@ -104,6 +104,10 @@ class SiteGone(WorkspaceError):
     """The place where a worker lives cannot be reached any more."""
 
 
+class SiteSilent(WorkspaceError):
+    """The place where a worker lives does not answer now; what is there may go on."""
+
+
 class ChangeMoved(WorkspaceError):
     """A human decided about a change, and it is another one by now; nothing was done."""
 

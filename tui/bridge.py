@@ -35,10 +35,13 @@ from engine.messages.merging import (
     CheckWorker,
     CompareWorkers,
     DecideConflict,
+    EditChange,
+    FileText,
     LeaveOutHunks,
     ListCandidates,
     PlanLandings,
     ReadConflicts,
+    ReadText,
     WeaveHunks,
 )
 from engine.messages.patches import ViewPatch, patched
@@ -302,6 +305,23 @@ class Bridge:
         self.nudge()
         return change
 
+    async def text(self, run: str, worker: str, path: str) -> FileText | str:
+        """Return a file of what would land, byte for byte; or, in words, why there is no text."""
+        try:
+            return await self.port.ask(ReadText(run, worker, path))
+        except GONE as error:
+            return _why(error)
+
+    async def edit(self, run: str, worker: str, file: FileText, seen: Seen | None) -> Change | str:
+        """Put another text into a file of a change that waits for review; the view is new then."""
+        try:
+            change = await self.port.ask(EditChange(run, worker, file, seen=seen))
+            await self._see()
+        except GONE as error:
+            return _why(error)
+        self.nudge()
+        return change
+
     async def weave(
         self, run: str, step: str, hunks: tuple[str, ...], seen: Mapping[str, Seen]
     ) -> Wove | str:
@@ -509,4 +529,5 @@ def _cleaned_diff(found: ChangeDiff) -> ChangeDiff:
     """A diff that may be shown, its hunks known by what is really in them."""
     cleaned: ChangeDiff = clean_tree(found, clean_code)
     vars(cleaned)["keys"] = found.keys
+    vars(cleaned)["paths"] = found.paths
     return cleaned

@@ -55,10 +55,10 @@ from engine.agents.records import (
     text_of,
     title_of,
 )
+from engine.agents.settings.copied import SettingsCopy
+from engine.agents.settings.tables import TableHome
 from engine.agents.table_agent import login_of
-from engine.agents.table_settings import TableHome
 from engine.agents.tables import shipped_table
-from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
 
 _MODEL, _ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = -1, 0, 1, 2, 3

@@ -24,15 +24,6 @@ from engine.agents.agent_events import (
     TurnEnded,
     Withdrawn,
 )
-from engine.agents.claude_settings import (
-    CLOUDS_OF_CLAUDE,
-    CREDENTIALS_OF_CLAUDE,
-    LOGINS_OF_CLAUDE,
-    environment_of_claude,
-    login_of_claude,
-    settings_of_claude,
-    wanted_login_of_claude,
-)
 from engine.agents.contract import (
     ABLE_TO_ALL,
     AgentLaunch,
@@ -58,6 +49,15 @@ from engine.agents.records import (
     tail_of,
     text_of,
     title_of,
+)
+from engine.agents.settings.claude import (
+    CLOUDS_OF_CLAUDE,
+    CREDENTIALS_OF_CLAUDE,
+    LOGINS_OF_CLAUDE,
+    environment_of_claude,
+    login_of_claude,
+    settings_of_claude,
+    wanted_login_of_claude,
 )
 
 _QUESTION_TOOL = "AskUserQuestion"

@@ -11,14 +11,6 @@ from engine.agents.agent_events import (
     ToolCalled,
     ToolEnded,
 )
-from engine.agents.codex_settings import (
-    KEYS_OF_CODEX,
-    environment_of_codex,
-    login_of_codex,
-    settings_of_codex,
-    toml_word,
-    wanted_login_of_codex,
-)
 from engine.agents.contract import (
     AgentLaunch,
     Capabilities,
@@ -34,6 +26,14 @@ from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import Record, at, count_of, read_record, tail_of, text_of
+from engine.agents.settings.codex import (
+    KEYS_OF_CODEX,
+    environment_of_codex,
+    login_of_codex,
+    settings_of_codex,
+    toml_word,
+    wanted_login_of_codex,
+)
 
 _RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+|waiting for network) \((.*)\)", re.DOTALL)
 _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")

@@ -22,7 +22,7 @@ from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import whole_text
 from engine.agents.records import line_of
-from engine.agents.user_settings import SettingsCopy
+from engine.agents.settings.copied import SettingsCopy
 from engine.errors import AgentError
 
 HINT_VARIABLE = "PLAIT_MAX_SUBAGENTS"

@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 
 from engine.agents.contract import AgentAdapter, CopiedSettings, FoundAgent, LaunchRequest
-from engine.agents.user_settings import SettingsCopy
+from engine.agents.settings.copied import SettingsCopy
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice
 

@@ -15,12 +15,13 @@ from subprocess import DEVNULL  # noqa: TID251  a number; anyio starts the progr
 import anyio
 
 from engine.agents.claude import LOGIN_OF_CLAUDE
-from engine.agents.claude_settings import CREDENTIALS_OF_CLAUDE
 from engine.agents.codex import LOGIN_OF_CODEX
 from engine.agents.finding import LoginTraces
 from engine.agents.presets import AIDER, MINI
 from engine.agents.records import at, number_of, read_record, text_of
 from engine.agents.registry import TABLES
+from engine.agents.settings.claude import CREDENTIALS_OF_CLAUDE
+from engine.agents.settings.files import data_of_login
 from engine.agents.tables import shipped_table
 from engine.plan.model import AgentChoice
 
@@ -53,10 +54,7 @@ class KeptLogin:
 
         Reads a file, so call it outside an event loop.
         """
-        try:
-            kept = read_record(self.file.read_bytes())
-        except OSError:
-            return None
+        kept = read_record(data_of_login(self.file))
         if self.agent == "claude":
             ends_ms = number_of(at(kept, "claudeAiOauth", "expiresAt"))
             return None if ends_ms is None else ends_ms / 1000

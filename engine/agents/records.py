@@ -56,6 +56,11 @@ _HUGE = 2**53
 _NUMBERS = (int, float)
 
 
+def table_of(value: object) -> Record:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def text_of(value: object) -> str:
     """The value if it is text, a number as text, else nothing."""
     if isinstance(value, str):

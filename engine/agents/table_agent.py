@@ -41,7 +41,7 @@ from engine.agents.records import (
     text_of,
     title_of,
 )
-from engine.agents.table_settings import TableHome, fill
+from engine.agents.settings.tables import TableHome, fill
 from engine.agents.tables import AgentTable, ReadyRule, read_table, table_file
 from engine.errors import AgentError
 

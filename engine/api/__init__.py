@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
-    from engine.api.sites import SiteEntry, describe_sites, try_site
+    from engine.api.sites import (
+        LOCAL_CLUSTER,
+        SiteEntry,
+        describe_sites,
+        end_cluster,
+        start_cluster,
+        try_site,
+    )
     from engine.api.tried import open_try
     from engine.api.trying import end_try, keep_try, try_worker
     from engine.git.sample import make_repository
@@ -85,7 +92,7 @@ _HOMES = {
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key look reach",
     "engine.api.replaying": "open_replay",
-    "engine.api.sites": "SiteEntry describe_sites try_site",
+    "engine.api.sites": "LOCAL_CLUSTER SiteEntry describe_sites end_cluster start_cluster try_site",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",
@@ -109,6 +116,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "LOCAL_CLUSTER",
     "Beginnings",
     "BlamedLines",
     "Braid",
@@ -162,6 +170,7 @@ __all__ = [
     "check_sites",
     "describe",
     "describe_sites",
+    "end_cluster",
     "end_try",
     "engine_key",
     "event_json",
@@ -195,6 +204,7 @@ __all__ = [
     "read_inside",
     "settings_told",
     "side_actions",
+    "start_cluster",
     "try_site",
     "try_worker",
     "used_today",

@@ -27,6 +27,7 @@ from engine.site.child import ChildSite
 from engine.site.cluster import RaySite
 from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
+from engine.site.local_cluster import NAME, LocalCluster, end_local_cluster, start_local_cluster
 from engine.site.place import Place, find_place
 from engine.site.seam import Ability, Site, SiteReport
 from engine.site.shelter import Shelter
@@ -36,6 +37,7 @@ from engine.store.layout import make_state_home
 
 SITES = (LOCAL, CHILD)
 """The names of all sites in which workers can live."""
+LOCAL_CLUSTER = NAME
 RAY = "ray:"
 """Before the address of a Ray cluster that no manifest names."""
 
@@ -118,6 +120,23 @@ async def try_site(
         )
     async with _opened(name, env) as (site, place):
         return await tried(site, place)
+
+
+async def start_cluster(environment: Mapping[str, str] | None = None) -> LocalCluster:
+    """Start a Ray cluster of this machine alone, for trying one; return the one that is up.
+
+    Raises:
+        WorkspaceError: Ray is not installed, or cannot be started.
+    """
+    env = dict(environ if environment is None else environment)
+    home = await anyio.to_thread.run_sync(make_state_home, env)
+    return await start_local_cluster(home, env)
+
+
+async def end_cluster(environment: Mapping[str, str] | None = None) -> bool:
+    """End that cluster, with every worker that lives there; return whether it was up."""
+    env = dict(environ if environment is None else environment)
+    return await end_local_cluster(await anyio.to_thread.run_sync(make_state_home, env))
 
 
 @asynccontextmanager

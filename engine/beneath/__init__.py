@@ -9,7 +9,7 @@ refusals as values with their reasons. Everything here is synchronous: run it in
 from engine.beneath.copying import Copied, copy_as, copy_tree
 from engine.beneath.opening import Name, PathRefused, Why
 from engine.beneath.removing import move_aside, release, remove_file, remove_tree
-from engine.beneath.surveying import Survey, survey
+from engine.beneath.surveying import LastChange, Survey, last_change, survey
 from engine.beneath.walking import Bounds, EntryKind, WalkEntry, kind_of, list_tree, open_up
 from engine.beneath.writing import Taken, make_link, read_file, read_link, write_file
 
@@ -17,6 +17,7 @@ __all__ = [
     "Bounds",
     "Copied",
     "EntryKind",
+    "LastChange",
     "Name",
     "PathRefused",
     "Survey",
@@ -26,6 +27,7 @@ __all__ = [
     "copy_as",
     "copy_tree",
     "kind_of",
+    "last_change",
     "list_tree",
     "make_link",
     "move_aside",

@@ -1,6 +1,7 @@
-"""Finds in a tree what no commit can hold, without looking at every file's metadata."""
+"""Finds in a tree what no commit can hold, and when anything of it last changed."""
 
 import os
+import stat
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Protocol
@@ -60,6 +61,40 @@ def survey(
             return _Surveying(top, skipped, (watched, longest, on_bad)).all()
     except RefusedError as error:
         return Survey(odd=(error.refused,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastChange:
+    """The last change of anything in a tree, by times that no program can set (`st_ctime`).
+
+    Attributes:
+        folder: The device and the inode of the tree's own folder.
+        at_ns: When a file, a link or a folder was last written, made, removed or renamed.
+    """
+
+    folder: tuple[int, int]
+    at_ns: int
+
+
+def last_change(root: Name) -> LastChange | None:
+    """Return the last change of a tree; None where not all of it could be looked at."""
+    try:
+        with root_folder(root) as top:
+            own = os.fstat(top)
+            newest, waiting = own.st_ctime_ns, [b""]
+            while waiting:
+                path = waiting.pop()
+                prefix = path + b"/" if path else b""
+                parts = path.split(b"/") if path else []
+                with folder_beneath(top, parts) as folder, os.scandir(folder) as entries:
+                    for entry in entries:
+                        seen = entry.stat(follow_symlinks=False)
+                        newest = max(newest, seen.st_ctime_ns)
+                        if stat.S_ISDIR(seen.st_mode):
+                            waiting.append(prefix + os.fsencode(entry.name))
+    except (RefusedError, OSError):
+        return None
+    return LastChange(folder=(own.st_dev, own.st_ino), at_ns=newest)
 
 
 class _Surveying:

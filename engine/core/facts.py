@@ -221,14 +221,11 @@ class ConflictsFound(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class LandRefused(WorkerFactBase):
-    """The landing could not go on; nothing was moved.
-
-    Attributes:
-        in_the_way: Files with edits of the user's, if it was for them.
-    """
+    """The landing could not go on; nothing was moved. Edits of the user's may be `in_the_way`."""
 
     reason: str
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,15 +262,16 @@ class Rechecked(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class HunksLeftOut(WorkerFactBase):
-    """A human decided which hunks of the change are not to land; none where all are to.
+    """A human left hunks out of the change (none of them: all of it lands), or edited a file of it.
 
-    Attributes:
-        change: What is left, as a commit; the whole change where nothing is left out.
-        hunks: Every hunk and file that is left out now, by its key.
+    `change` is what lands now, `hunks` the keys of what is left out of `whole`. `edited` are all
+    files in which that is not what was collected; both are None where no file was edited just now.
     """
 
     change: Change
     hunks: tuple[str, ...] = ()
+    whole: Change | None = None
+    edited: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

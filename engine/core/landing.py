@@ -90,7 +90,13 @@ def land_refused(turn: CoreTurn, w: Worker, fact: f.LandRefused) -> None:
     """Go back to review: nothing was moved, and a human sees why."""
     after = replace(
         w,
-        landing=replace(w.landing, wish=None, prepared=None, in_the_way=fact.in_the_way),
+        landing=replace(
+            w.landing,
+            wish=None,
+            prepared=None,
+            in_the_way=fact.in_the_way,
+            is_carry_refused=fact.is_carry_refused,
+        ),
         error=fact.reason,
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )
@@ -145,9 +151,12 @@ def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
         turn.drop()
         return
     known = w.review.check
+    edited = w.review.edited if fact.edited is None else fact.edited
+    whole = fact.whole or w.review.whole or w.change
     review = Reviewed(
-        whole=(w.review.whole or w.change) if fact.hunks else None,
+        whole=whole if fact.hunks or edited else None,
         left_out=fact.hunks,
+        edited=edited,
         check=known,
         is_check_stale=known is not None and known.tree != fact.change.tree,
     )

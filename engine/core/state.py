@@ -187,14 +187,17 @@ class Reviewed:
     """The judgment of checks and humans on the change that was collected.
 
     Attributes:
-        whole: What was collected, where hunks of it are left out; `Worker.change` is the rest.
+        whole: What was collected or edited, where a human took it in hand; `Worker.change` is the
+            same without the hunks that are left out.
         left_out: Those hunks, by their keys.
+        edited: The files that a human edited; `whole` has their edits.
         is_check_stale: `check` speaks of the change as it was before hunks were left out or back.
         resolution: What a human made of the conflict.
     """
 
     whole: Change | None = None
     left_out: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
     check: CheckResult | None = None
     is_check_stale: bool = False
     conflict: Conflict | None = None
@@ -218,6 +221,7 @@ class Landing:
         is_by_hand: A human took the landing back, or hunks of the change in hand: nothing lands it
             by itself any more.
         in_the_way: The user's own files that its last landing met with edits in them.
+        is_carry_refused: These edits conflict with the change, so it cannot land under them.
     """
 
     wish: LandWish | None = None
@@ -226,6 +230,7 @@ class Landing:
     is_undone: bool = False
     is_by_hand: bool = False
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ from engine.git.objects import (
     tree_of,
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
-from engine.git.seen_before import keep_index, note_sight, sight_of
+from engine.git.seen_before import DiskMoment, keep_index, note_sight, sight_of
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
@@ -144,6 +144,7 @@ async def collect(
     await to_thread.run_sync(clear_objects, source.agent_git)
     sight = await to_thread.run_sync(sight_of, source.agent_git)
     async with InsideGit.opened(repo, source, request.wrap) as git:
+        began = await to_thread.run_sync(DiskMoment.now, workspace)
         change, arrivals = await _gather(git, workspace, request, sight.refs)
         await to_thread.run_sync(keep_index, git, workspace)
         embedded = await keep_embedded(
@@ -163,7 +164,8 @@ async def collect(
     tip = found.pop(workspace.refs.branch_ref, None)
     change = _arrived(workspace, change, arrivals, found)
     if refused is None and not (change.set_aside or change.embedded):
-        await to_thread.run_sync(note_sight, workspace, sight, change.tree, found)
+        note_it = partial(note_sight, workspace, sight, change.tree, found, began=began)
+        await to_thread.run_sync(note_it)
     note = await settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 

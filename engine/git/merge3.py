@@ -29,6 +29,16 @@ from engine.git.trees import Attributes, unsafe_paths
 from engine.private import private_folder
 
 _STDIN_SINCE = (2, 39)
+_ABORTED = -6
+_LET_LIE = "merge.directoryRenames=false"
+_MILDER = (
+    (
+        (_LET_LIE,),
+        "plait let new files lie where they are, also if the other side moved the folder.",
+    ),
+    ((_LET_LIE, "merge.renames=false"), "plait merged without following files that were moved."),
+)
+"""Ways to merge where git dies of a failed assertion, the one that leaves out least first."""
 _NOBODY = Signature("plait", "plait@localhost", 0)
 _CLEAN = b"1"
 
@@ -72,12 +82,14 @@ class MergedTrees:
     Attributes:
         tree: The result; where there are conflicts it holds marker text and must not be landed.
         unsafe: Paths that the result must not hold (see `engine.git.trees`); never landed either.
+        caveat: What was left out of the merge because git died of it, in a sentence for people.
     """
 
     tree: str
     conflicts: tuple[ConflictedPath, ...] = ()
     messages: tuple[MergeMessage, ...] = ()
     unsafe: tuple[bytes, ...] = ()
+    caveat: str = ""
 
     @property
     def is_clean(self) -> bool:
@@ -130,15 +142,12 @@ class Merger:
         fields = await asking.merge(self._repo.standing, pair, where, contents)
         if fields is None:
             async with self._lent(contents) as lent:
-                words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
-                there = replace(where, lent=lent)
-                answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=there)
-            fields = answer.split(b"\0")
-        merged = _parse(iter(fields))
+                merged = await self._single(pair, replace(where, lent=lent))
+        else:
+            merged = _parse(iter(fields))
         touched = await touched_paths(self._repo, sides.ours, merged.tree, self.where)
         self._attributes.follow(sides.ours, merged.tree, touched)
-        unsafe = unsafe_paths(touched)
-        return MergedTrees(**{**vars(merged), "unsafe": unsafe})
+        return replace(merged, unsafe=unsafe_paths(touched))
 
     async def preview(self, questions: Sequence[Sides]) -> list[MergedTrees | GitFailed]:
         """Many merges in few processes, each its own answer; unsafe paths are not looked for."""
@@ -170,15 +179,31 @@ class Merger:
                 return list(_parse_many(answer))
             except GitFailed:
                 pass  # one of them cannot be merged: the others get their answers singly
-        return [await self._single(pair, where) for pair in pairs]
+        return [await self._tried(pair, where) for pair in pairs]
 
-    async def _single(self, pair: tuple[str, str], where: Where) -> MergedTrees | GitFailed:
-        words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
+    async def _tried(self, pair: tuple[str, str], where: Where) -> MergedTrees | GitFailed:
         try:
-            answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=where)
+            return await self._single(pair, where)
         except GitFailed as failed:
             return failed
-        return _parse(iter(answer.split(b"\0")))
+
+    async def _single(self, pair: tuple[str, str], where: Where) -> MergedTrees:
+        """Return one merge by a git of its own, in a milder way where git dies of a mistake."""
+        words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
+        ways = iter(_MILDER)
+        settings, caveat = tuple[str, ...](), ""
+        while True:
+            flags = tuple(word for setting in settings for word in ("-c", setting))
+            try:
+                call = Call(ok=(0, 1), flags=flags)
+                answer = await self._repo.read(*words, call=call, where=where)
+            except GitFailed as failed:
+                way = next(ways, None) if failed.exit_code == _ABORTED else None
+                if way is None:
+                    raise
+                settings, caveat = way[0], f"Git dies of a bug of its own in this merge. {way[1]}"
+            else:
+                return replace(_parse(iter(answer.split(b"\0"))), caveat=caveat)
 
     async def _where(self, ours: str) -> Where:
         """The target's attributes in force, and no index to find others in."""

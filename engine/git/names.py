@@ -47,6 +47,11 @@ class RefNames:
         return f"{self.pinned}/trimmed"
 
     @property
+    def edited(self) -> str:
+        """The ref of the change with a human's edits, before hunks of it are left out."""
+        return f"{self.pinned}/edited"
+
+    @property
     def late(self) -> str:
         """The folder of refs that keep what came after the attempt was given up."""
         return f"refs/plait/@late/{self.attempt.path}"

@@ -3,19 +3,26 @@
 Collecting leaves the index that it worked with and a note: what the agent's repository said, and
 under which refs the work is kept. Whatever was done since shows in one of them, or in a file that
 differs from that index. Where anything does, or cannot be told, all is collected once more.
+
+The files are not read again where the kernel's own times say that none of them was touched since
+before the collection read them. No program can set these times.
 """
 
 import hashlib
 import json
+import os
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple, TypedDict
 
 from anyio import to_thread
 
-from engine.beneath import read_file
+from engine.beneath import last_change, read_file
 from engine.errors import GitFailed
 from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs
 from engine.git.objects import refs_below
@@ -26,6 +33,8 @@ from engine.git.workspace import Workspace
 
 _NOTE, _INDEX = "collected.json", "collected.index"
 _MOST_INDEX = 256 << 20
+_STEP_NS = 20_000_000
+"""A clock that came so far apart from the steady one was set, or cannot tell a moment."""
 
 
 class AgentSight(NamedTuple):
@@ -50,10 +59,41 @@ def keep_index(git: InsideGit, workspace: Workspace) -> None:
     copy_index(Path(git.git_dir, "index"), Path(workspace.directory, _INDEX))
 
 
-def note_sight(workspace: Workspace, sight: AgentSight, tree: str, kept: dict[str, str]) -> None:
-    """Note that all of a workspace is kept under some refs, as it was at a sight."""
-    note = json.dumps(_Note(sight=sight.digest, tree=tree, kept=kept))
-    Path(workspace.directory, _NOTE).write_text(note)
+class DiskMoment(NamedTuple):
+    """A moment on the clock of a workspace's file system, and on a steady one."""
+
+    folder: tuple[int, int]
+    disk_ns: int
+    steady_ns: int
+
+    @classmethod
+    def now(cls, workspace: Workspace) -> "DiskMoment | None":
+        """Return this moment; None where that file system cannot be asked."""
+        try:
+            own = os.lstat(workspace.path)
+            with TemporaryFile(dir=Path(workspace.path).parent) as made:
+                seen = os.fstat(made.fileno())
+        except OSError:
+            return None
+        if seen.st_dev != own.st_dev:
+            return None
+        return cls((own.st_dev, own.st_ino), seen.st_ctime_ns, time.monotonic_ns())
+
+
+def note_sight(
+    workspace: Workspace,
+    sight: AgentSight,
+    tree: str,
+    kept: dict[str, str],
+    *,
+    began: DiskMoment | None,
+) -> None:
+    """Note that all of a workspace is kept under some refs, as it was at a sight.
+
+    `began` is before the first of its files was read.
+    """
+    note = _Note(sight=sight.digest, tree=tree, kept=kept, began=began)
+    Path(workspace.directory, _NOTE).write_text(json.dumps(note))
 
 
 def forget_sight(workspace: Workspace) -> None:
@@ -75,6 +115,8 @@ async def is_as_collected(repo: Repo, workspace: Workspace, wrap: Wrap) -> bool:
         return False
     if await refs_below(repo, workspace.refs.pinned) != note["kept"]:
         return False
+    if await to_thread.run_sync(_is_untouched, workspace, note.get("began")):
+        return True
     source = Source(
         worktree=workspace.path,
         agent_git=agent_git,
@@ -88,6 +130,21 @@ async def is_as_collected(repo: Repo, workspace: Workspace, wrap: Wrap) -> bool:
             found, is_same = await past_obstacles(workspace.path, work)
         return is_same and not (found.moved or found.odd)
     return False
+
+
+def _is_untouched(workspace: Workspace, noted: Sequence[Any] | None) -> bool:
+    """Tell whether nothing in a tree was touched since a moment before its files were read.
+
+    A time that equals the moment's proves nothing: clocks of file systems tick.
+    """
+    now = DiskMoment.now(workspace)
+    if noted is None or now is None:
+        return False
+    folder, disk_ns, steady_ns = noted
+    if abs((now.disk_ns - disk_ns) - (now.steady_ns - steady_ns)) > _STEP_NS:
+        return False
+    seen = last_change(workspace.path)
+    return seen is not None and list(seen.folder) == list(folder) and seen.at_ns < disk_ns
 
 
 async def _is_tree(git: InsideGit, tree: str) -> bool:
@@ -106,6 +163,7 @@ class _Note(TypedDict):
     sight: str
     tree: str
     kept: dict[str, str]
+    began: DiskMoment | None
 
 
 def _noted(workspace: Workspace) -> _Note | None:

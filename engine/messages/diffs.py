@@ -32,12 +32,13 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of a hunk and its numbers on both sides."""
+    """One line of a hunk and its numbers on both sides; only a file's last may lack its end."""
 
     sign: Sign
     text: str
     old: int | None = None
     new: int | None = None
+    has_newline: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +137,11 @@ class ChangeDiff:
             _told_apart([hunk_key(file, hunk) for hunk in file.hunks]) for file in self.files
         )
 
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Return the name of every file as it is, also where `files` are cleaned for a screen."""
+        return tuple(file.path for file in self.files)
+
     @property
     def hunks(self) -> int:
         """Return how many hunks there are."""
@@ -150,6 +156,11 @@ def _told_apart(keys: Sequence[str]) -> tuple[str, ...]:
         apart.append(f"{key}#{times[key]}" if times[key] else key)
         times[key] += 1
     return tuple(apart)
+
+
+def keys_of(diff: ChangeDiff, index: int) -> tuple[str, ...]:
+    """Return the keys that a file of a change is seen by: its hunks', or its own without any."""
+    return diff.keys[index] or (file_key(diff.files[index]),)
 
 
 def file_key(file: FileDiff) -> str:

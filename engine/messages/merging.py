@@ -198,6 +198,7 @@ class ConflictView:
         to_look_at: Files set by hand that nobody has compared with the merge made again.
         problem: Why the decisions, although complete, make no tree.
         is_thinking: Of very many hunks some have no proposals yet: the next look brings more.
+        caveat: What git left out of this merge, because it would have died of it; else empty.
     """
 
     run: str
@@ -226,6 +227,7 @@ class ConflictView:
     moved: bool = False
     doing: str = ""
     next_step: str = ""
+    caveat: str = ""
 
     @property
     def open_count(self) -> int:
@@ -468,6 +470,35 @@ class LeaveOutHunks(Ask[Change]):
     run: str
     worker: str
     hunks: Sequence[str]
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileText:
+    """A file of a change as a text; without one it is deleted. Bytes that are no UTF-8 survive."""
+
+    path: str
+    text: str | None = None
+    mode: str = "100644"
+
+
+@dataclass(frozen=True)
+class ReadText(Ask[FileText]):
+    """Read a file of what would land of a worker, for an editor."""
+
+    run: str
+    worker: str
+    path: str
+
+
+@dataclass(frozen=True)
+class EditChange(Ask[Change]):
+    """Put another text into a file of a change that waits for review; the answer is the change."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    file: FileText
     seen: Seen | None = None
 
 

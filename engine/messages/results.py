@@ -69,6 +69,7 @@ class CheckResult:
         is_clean: It ran with an empty HOME, empty temporary and cache folders, ports of its own,
             and no file beside the tree but those that setup made of the user's commits.
         is_exact: The tree is the one that would land, not the worker's own.
+        output: The end of what it printed, where it passed; else `summary` has it.
     """
 
     command: str
@@ -80,6 +81,7 @@ class CheckResult:
     batch: str | None = None
     is_clean: bool = False
     is_exact: bool = False
+    output: str = ""
 
     def speaks_for(self, tree: str) -> bool:
         """Return whether a landing of this tree may rely on it: no agent had a hand in it."""
@@ -320,6 +322,7 @@ class WorkerView:
         usage: What all attempts used together.
         attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
+        edited: The files of its change that a human edited before it lands.
         landed: The commit that the target came to by its landing.
     """
 
@@ -366,6 +369,7 @@ class WorkerView:
     claimed_done: bool = False
     is_check_stale: bool = False
     left_out: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
     landed: str | None = None
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
@@ -375,6 +379,7 @@ class WorkerView:
     site: str = ""
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
     violations: tuple[str, ...] = ()
 
     @property
@@ -448,7 +453,7 @@ class LoginView:
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Storage cannot be written, so a run stands still until it can be.
+    """Storage cannot be written, or a site does not answer: a run stands still until that passes.
 
     Attributes:
         what: What is wrong: `/mnt is full: 0 bytes free`.

@@ -235,6 +235,7 @@ class Cluster:
         resources: What each worker reserves there beside its limits, by the cluster's own names.
         env: Names of variables of the user's that cross to its nodes.
         is_open: Nodes are used also where files and git are not enforced.
+        lease_s: The longest time that agents go on there without an engine; 0 for what is usual.
     """
 
     name: str
@@ -242,6 +243,7 @@ class Cluster:
     resources: Mapping[str, float] = field(default_factory=dict)
     env: tuple[str, ...] = ()
     is_open: bool = False
+    lease_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,7 @@ def clusters_of(spec: RuntimeSpec) -> tuple[Cluster, ...]:
             resources=dict(site.ray.resources),
             env=site.ray.env,
             is_open=site.ray.unenforced,
+            lease_s=(site.ray.lease_minutes or 0) * 60,
         )
         for name, site in spec.sites.items()
         if isinstance(site, SiteSpec)

@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
+from engine.git.landing import LandPrepared
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import resolve, scratch_folder
@@ -25,7 +26,10 @@ from engine.ids import AttemptId, WorkerId
 from engine.messages.diffs import ChangeDiff
 from engine.phases import Phase
 from engine.private import private_folder
+from engine.review.conflicts import conflict_paths
 from engine.review.diffs import change_diff
+from engine.review.names import short
+from engine.store.codec import from_json
 
 Snap = Callable[[RunState, WorkerId, Path], Awaitable[Snapshot | None]]
 TARGET = "target"
@@ -42,11 +46,14 @@ class DiffWanted:
         against: Nothing for where it began; `target` for what landing it now would change there;
             `@2` for another attempt; else a commit, a branch, or a tree that was shown before.
         context: Lines round every change.
+        decided: The tree that a human's decisions about its conflicts make, where they are
+            complete.
     """
 
     attempt: int
     against: str = ""
     context: int = 3
+    decided: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +111,21 @@ class Comparisons:
                 and wanted.attempt == w.attempt.number
             ):
                 work = replace(work, head=w.change.head)
-            old, head, said = await self._landed(state, work, folder)
+            landed = w.landing.prepared if w.phase is Phase.LANDED else None
+            made = from_json(LandPrepared, landed) if landed else None
+            if made is not None and made.old and made.new:
+                old, head, said = made.old, made.new, f"{short(made.target)} before it landed"
+            else:
+                old, head, said = await self._landed(state, work, folder, wanted.decided)
         else:
             head = work.head
             old, said = await self._old(state, w, wanted, work, where=where)
         found = await change_diff(
             self._repo, old, head, against=said, context=wanted.context, where=where
         )
-        is_result = wanted.against == TARGET and not work.is_live and head != work.head
+        is_open = w.phase is Phase.CONFLICTED and not wanted.decided
+        is_over = w.phase is Phase.LANDED
+        is_result = wanted.against == TARGET and not (work.is_live or is_open or is_over)
         result = head if is_result else ""
         return replace(found, head=work.head, is_live=work.is_live, result=result)
 
@@ -120,6 +134,8 @@ class Comparisons:
         is_newest = attempt == w.attempt.number
         if is_newest and w.begun.base is not None:
             base = w.begun.base
+        if is_newest and w.review.edited and w.review.whole is not None:
+            head = w.review.whole.head  # with what a human edited of it
         if base is not None and head is not None:
             return _Work(base=base, head=head)
         if is_newest and base is not None and w.phase in _UNFINISHED:
@@ -160,13 +176,22 @@ class Comparisons:
             )
         return found, against
 
-    async def _landed(self, state: RunState, work: _Work, folder: Path) -> tuple[str, str, str]:
-        """Return the target as it is, and as it would be with the work merged into it."""
+    async def _landed(
+        self, state: RunState, work: _Work, folder: Path, decided: str
+    ) -> tuple[str, str, str]:
+        """Return the target as it is, and as it would be with the work merged into it.
+
+        Where they conflict, this is what was decided; until all is, git's merge with its markers.
+        """
         branch = state.plan.runtime.target or ""
         old = await resolve(self._repo, f"refs/heads/{branch}") if branch else None
         if old is None:
             raise WorkspaceError(f"there is no branch {branch!r} to hold it against")
+        if decided:
+            return old, decided, f"{branch} as it is now"
         merged = await Merger(self._repo, objects=folder).merge3(work.base, old, work.head)
         if merged.is_clean:
             return old, merged.tree, f"{branch} as it is now"
-        return old, work.head, f"{branch} as it is now, unmerged: they conflict"
+        open_files = len(conflict_paths(merged))
+        said = f"{open_files} file{'s' if open_files > 1 else ''} still in conflict"
+        return old, merged.tree, f"{branch} as it is now, {said}"

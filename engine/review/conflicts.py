@@ -19,8 +19,8 @@ from engine.review.reading import Entries, contents_of, entries_below, entries_o
 _STRONGEST = (
     ConflictKind.RENAME_RENAME,
     ConflictKind.RENAME_ADD,
-    ConflictKind.RENAME_DELETE,
     ConflictKind.DIRECTORY_FILE,
+    ConflictKind.RENAME_DELETE,
     ConflictKind.DISTINCT_TYPES,
     ConflictKind.DIRECTORY_RENAME,
     ConflictKind.MODIFY_DELETE,

@@ -1,6 +1,7 @@
 """Turn a worker's change into a diff for people, from what was imported of it."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -31,6 +32,32 @@ _GENERATED = (
 """Names of files that programs write."""
 _MOST_TEXT = 8 << 20
 LEAST_CONTEXT = 3
+
+_HEADING = re.compile(
+    r"\s*(?:(?:export|default|public|private|protected|static|async|abstract|final|override|unsafe"
+    r"|pub(?:\([\w:]+\))?|extern|inline|const|virtual) +)*"
+    r"(?:def|class|function|func|fn|fun|impl|struct|enum|trait|interface|module|namespace|object)\b"
+    r"|#{1,6} \S"
+)
+"""The first line of what people call a place by: a function, a class, a section."""
+_BEFORE_HEADING = re.compile(r"\s*(?:[@#/*].*)?\Z")
+"""A line that may stand between the change and the heading that it begins: a decorator, say."""
+
+
+def heading_of(lines: Sequence[DiffLine]) -> str:
+    """Return the heading that a hunk's own lines show for its change; empty where they show none.
+
+    Git names the heading above the first line of context, which is often that of the place before.
+    """
+    changed = next((at for at, line in enumerate(lines) if line.sign is not Sign.KEPT), 0)
+    wanted = Sign.ADDED if any(line.sign is Sign.ADDED for line in lines) else Sign.REMOVED
+    for line in lines[changed:]:
+        if line.sign in {wanted, Sign.KEPT} and _HEADING.match(line.text):
+            return line.text.strip()
+        if line.sign is wanted and not _BEFORE_HEADING.match(line.text):
+            break
+    above = (line.text for line in reversed(lines[:changed]) if _HEADING.match(line.text))
+    return next(above, "").strip()
 
 
 async def change_diff(
@@ -204,7 +231,8 @@ def _hunk(hunk: FileHunk) -> Hunk:
         text = line.text.decode(errors="replace")
         at_old = old if sign is not Sign.ADDED else None
         at_new = new if sign is not Sign.REMOVED else None
-        lines.append(DiffLine(sign=sign, text=text, old=at_old, new=at_new))
+        lines.append(DiffLine(sign, text, at_old, at_new, has_newline=line.has_newline))
         old += sign is not Sign.ADDED
         new += sign is not Sign.REMOVED
-    return Hunk(lines=tuple(lines), where=hunk.heading.decode(errors="replace"))
+    heading = hunk.heading.decode(errors="replace")
+    return Hunk(lines=tuple(lines), where=heading_of(lines) or heading)

@@ -163,7 +163,12 @@ class GitLandings:
         if isinstance(prepared, MergedTrees):
             paths = tuple(map(os.fsencode, conflict_paths(prepared)))
             names = _named(paths)
-            return _blocked(f"your own edits conflict with the change in {names}", paths)
+            return Refusal(
+                reason=f"your own edits conflict with the change in {names}. Commit or stash them,"
+                " land with `--edits commit` or `--edits wait`, or with `--to` another branch.",
+                in_the_way=tuple(map(os.fsdecode, paths)),
+                is_carry_refused=True,
+            )
         return replace(prepared, note=composed.note)
 
     async def is_in_the_way(
@@ -463,6 +468,8 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
     ]
     if w.review.left_out:
         rows.append(("Plait-Left-Out", str(len(w.review.left_out))))
+    if w.review.edited:
+        rows.append(("Plait-Edited", str(len(w.review.edited))))
     check = state.plan.step(w.id.step).check
     if check is not None:  # a commit whose tree then fails the check never lands
         rows.append((_CHECK, f"passed: {check}"))

@@ -26,10 +26,12 @@ class Refusal:
 
     Attributes:
         in_the_way: Files with edits of the user's, if it is for them.
+        is_carry_refused: These edits conflict with the change, so it cannot land under them.
     """
 
     reason: str
     in_the_way: tuple[str, ...] = ()
+    is_carry_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

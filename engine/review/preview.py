@@ -156,6 +156,11 @@ class OpenMerge:
         return self.previewed.merged.unsafe
 
     @property
+    def caveat(self) -> str:
+        """Return what git left out of the merge, in a sentence; empty where it merged in full."""
+        return self.previewed.merged.caveat
+
+    @property
     def tree_now(self) -> str:
         """Return the tree as git left it: the result only if the merge is clean."""
         return self.previewed.merged.tree

@@ -215,6 +215,7 @@ class Review:
             to_look_at=self.to_look_at,
             moved=self.moved,
             problem=problem,
+            caveat=self.merged.caveat,
             is_thinking=offers.is_cut,
         )
 

@@ -38,8 +38,9 @@ from engine.messages.results import (
 from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
-from engine.review.comparing import DiffWanted
+from engine.review.comparing import TARGET, DiffWanted
 from engine.review.desk import MergeDesk
+from engine.review.in_hand import read_text_of
 from engine.review.landing_results import Refusal
 from engine.review.queue import landing_order
 from engine.review.sight import require_all_seen, require_seen
@@ -147,8 +148,17 @@ async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
         attempt=question.attempt or found.attempt.number,
         against=question.against,
         context=question.context,
+        decided=await _decided_tree(runs, state, found) if question.against == TARGET else "",
     )
     return await runs.tools.workshops.of(state.plan).diff(state, found, wanted)
+
+
+async def _decided_tree(runs: Runs, state: RunState, w: Worker) -> str:
+    """Return the tree that the decisions about conflicts make; empty while any is open."""
+    if w.phase is not Phase.CONFLICTED:
+        return ""
+    view = await _desk(runs, state).conflicts(state, w.id)
+    return view.tree or ""
 
 
 async def enter_sandbox(runs: Runs, question: q.EnterSandbox) -> Entrance:
@@ -395,6 +405,33 @@ async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
     return left
 
 
+async def edit_change(runs: Runs, question: m.EditChange) -> Change:
+    """Put another text into a file of a change that waits for review; return what would land.
+
+    Raises:
+        ChangeMoved: The change is not the one that was seen.
+        WorkspaceError: It cannot be done now, or nothing would be left.
+    """
+    live, w = await runs.worker(question.worker, run=question.run)
+    desk = _desk(runs, live.state)
+    change = await desk.edit(live, w.id, question.file, seen=question.seen)
+    runs.note_command(live, "Edit", str(w.id))
+    return change
+
+
+async def read_text(runs: Runs, question: m.ReadText) -> m.FileText:
+    """Return a file of what would land of a worker.
+
+    Raises:
+        WorkspaceError: There is no such worker or file, or it is no text.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    desk = _desk(runs, state)
+    if found.phase is not Phase.CONFLICTED:
+        return await read_text_of(desk.repo, found, question.path)
+    return await desk.merged_text(state, found.id, question.path)
+
+
 async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
     """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
 
@@ -482,6 +519,8 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.CompareWorkers: compare_workers,
     m.ListMoments: list_moments,
     m.LeaveOutHunks: leave_out_hunks,
+    m.EditChange: edit_change,
+    m.ReadText: read_text,
     m.WeaveHunks: weave_hunks,
 }
 """The function that answers each kind of question. A test holds that the types agree."""

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -14,7 +15,7 @@ from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import StoreError
+from engine.errors import HostLost, StoreError
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import (
     EgressDecided,
@@ -37,6 +38,7 @@ from engine.work.logbook import Logbook, Remark
 from engine.work.remarks import Remarks
 from engine.work.tools import Tools
 from engine.work.trouble import Troubles
+from engine.work.watch import Watch
 from engine.work.workplace import address_of
 
 _TICK_S = 1.0
@@ -282,6 +284,13 @@ class LiveRun:
         while self._backlog or self._activities.under_way:
             await self._activities.wait_changed()
 
+    def move_away(self, worker: WorkerId) -> None:
+        """End a worker's agent as if its host were lost: its work is collected, and it goes on."""
+        activity = self._activities.of(worker)
+        watch = activity.watch if activity else None
+        if watch is not None:
+            self._activities.aside(partial(_leave, watch))
+
     async def wait_phase(self, worker: WorkerId, is_so: Callable[[Phase], bool]) -> Worker:
         """A worker, as soon as its phase is one of those."""
         while not is_so(self._state.workers[worker].phase):
@@ -445,3 +454,8 @@ def _is_frozen(w: Worker) -> bool:
 
 def _wants_login(w: Worker) -> bool:
     return Badge.NEEDS_LOGIN in w.badges and w.phase is Phase.BACKING_OFF
+
+
+async def _leave(watch: Watch) -> None:
+    with suppress(HostLost):  # it has gone already
+        await watch.stop(StopCause.HOST_LOST, is_kill=False)

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError, WorkspaceError
+from engine.errors import EngineError, SiteSilent, WorkspaceError
 from engine.host.seam import Capacity
 from engine.host.threads import REPORT
 from engine.ids import AttemptId, RunId
@@ -37,6 +37,7 @@ from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
 from engine.work.tools import Tools
+from engine.work.trouble import silence_trouble
 from engine.work.workplace import terms_of
 
 _RESERVE = 0.1
@@ -124,6 +125,8 @@ class Runs:
         self._is_sharing = False
         self._taking_up = anyio.Lock()
         tools.sites.heard_late = self._note_late
+        tools.sites.heard_silence = self._note_silence
+        tools.sites.heard_leaving = self._move_away
 
     @property
     def living(self) -> Mapping[RunId, LiveRun]:
@@ -177,6 +180,25 @@ class Runs:
             number = live.state.workers[attempt.worker].attempt.number
             said = f"the work of attempt {attempt.number} came late; it is kept under {ref}"
             live.note(attempt.worker, number, f"{said}, and nothing merges it")
+
+    def _note_silence(self, site: str, why: SiteSilent | None) -> None:
+        """Tell the runs whose workers live at a site that it does not answer, or does again."""
+        for live in self._runs.values():
+            if why is None:
+                live.troubles.passed(site)
+            elif any(
+                w.begun.site == site for w in live.state.workers.values() if w.phase.holds_slot
+            ):
+                live.troubles.met(site, silence_trouble(why, at=self.tools.clock.now()))
+
+    def _move_away(self, site: str) -> None:
+        """Let the workers of a site that is to go come home, and go on elsewhere."""
+        for live in self._runs.values():
+            for w in live.state.workers.values():
+                if w.begun.site == site and w.phase is Phase.RUNNING:
+                    said = f"{site} is to go: the work so far is kept, and goes on elsewhere"
+                    live.note(w.id, w.attempt.number, said)
+                    live.move_away(w.id)
 
     async def resume(self, run: RunId) -> LiveRun:
         """Resume a run that no engine works on any more.

@@ -209,6 +209,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         change=w.change,
         so_far=w.attempt.so_far,
         left_out=w.review.left_out,
+        edited=w.review.edited,
         landed=w.landing.landed,
         check=w.review.check,
         verdict=verdict(w),
@@ -219,5 +220,6 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         site=w.begun.site,
         conflicts=conflict.paths if conflict else (),
         in_the_way=w.landing.in_the_way,
+        is_carry_refused=w.landing.is_carry_refused,
         violations=w.attempt.violations,
     )

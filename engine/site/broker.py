@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from engine.errors import SiteGone, WorkspaceError
+from engine.errors import SiteGone, SiteSilent, WorkspaceError
 from engine.limits import Limits
 from engine.site.cluster_client import LivingNode, alive, connect
 from engine.site.far import Far, Opening
@@ -36,11 +36,13 @@ class NodeEntry:
     Attributes:
         total: All that it has to give: `CPU`, `memory` in bytes, and resources of any name.
         free: The part that nobody has reserved.
+        is_leaving: It was told to go, so no worker is placed there any more.
     """
 
     name: str
     total: Mapping[str, float]
     free: Mapping[str, float]
+    is_leaving: bool = False
 
 
 def needs_of(limits: Limits, resources: Mapping[str, float]) -> dict[str, float]:
@@ -74,7 +76,13 @@ class Broker:
         there = await alive()
         free = await anyio.to_thread.run_sync(_free)
         return tuple(
-            NodeEntry(name=one.name, total=one.total, free=free.get(one.id, {})) for one in there
+            NodeEntry(
+                name=one.name,
+                total=one.total,
+                free=free.get(one.id, {}),
+                is_leaving=one.is_leaving,
+            )
+            for one in there
         )
 
     async def reserve(self, name: str, needs: Mapping[str, float], node: str) -> str:
@@ -86,9 +94,9 @@ class Broker:
             SiteGone: The node that was named is not in the cluster.
             WorkspaceError: No node could ever have so much.
         """
-        there = await alive()
+        there = [one for one in await alive() if not one.is_leaving]
         if not there:
-            raise SiteGone("no node lives in the cluster")
+            raise SiteGone("no node lives in the cluster that is to stay")
         if node and all(one.name != node for one in there):
             raise SiteGone(f"the node {node} is not in the cluster")
         able = _able(needs, [one for one in there if node in {"", one.name}])
@@ -200,8 +208,8 @@ def main() -> None:
 async def _serve(pipe: Pipe, address: str) -> None:
     try:
         connect(address)
-    except SiteGone as gone:
-        await refuse(pipe, gone)
+    except SiteSilent as silent:
+        await refuse(pipe, silent)
     await serve(pipe, Resident({Broker: Broker()}, CALLS))
 
 

@@ -25,7 +25,7 @@ import anyio
 import anyio.to_thread
 
 from engine.agents.contract import LaunchRequest
-from engine.errors import HostLost, SiteGone, WorkspaceError
+from engine.errors import HostLost, SiteGone, SiteSilent, WorkspaceError
 from engine.git.parcel import check_carried
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptSpec, Chunk, Frame, Stream
@@ -37,7 +37,7 @@ from engine.phases import StopCause
 from engine.plan.model import ExecutionMode, IsolationStrategy, Runtime
 from engine.private import private_folder
 from engine.sandbox.tamper import News
-from engine.site.far import Far, Opening
+from engine.site.far import Far, FarChunk, Opening
 from engine.site.line import NAME, Line, Start
 from engine.site.local import LocalSite
 from engine.site.mirrored import ChildSpaces
@@ -55,6 +55,7 @@ from engine.store.layout import Layout
 P = ParamSpec("P")
 T = TypeVar("T")
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
+_OUT_OF_REACH = (SiteGone, SiteSilent)
 _ENDED_WITH_CHILD = frozenset({StopCause.SHUTDOWN, StopCause.KEEPER_LOST})
 
 
@@ -62,7 +63,7 @@ def _host(
     act: Callable[Concatenate[LocalHost, P], Coroutine[Any, Any, T]],
 ) -> "Callable[Concatenate[ChildHost, P], Coroutine[Any, Any, T]]":
     async def tell(self: "ChildHost", /, *args: P.args, **named: P.kwargs) -> T:
-        return await self.line.call(act, *args, **named)
+        return await self.line.insist(partial(self.line.call, act, *args, **named))
 
     return tell
 
@@ -115,10 +116,14 @@ class ChildHost:
         if attempt in self._over:
             return await self._copies.read(attempt, after_offset, wait=wait)
         size = self._egress[attempt]
-        try:
-            heard, blob = await self.line.call(
+
+        async def ask() -> tuple[FarChunk, bytes]:
+            return await self.line.call(
                 Far.read, attempt, after_offset, wait=wait, is_focused=is_focused, egress=size
             )
+
+        try:
+            heard, blob = await self.line.insist(ask)
         except SiteGone as gone:
             raise HostLost(str(attempt), after_offset) from gone
         was_lost = self._births.get(attempt, self.line.births) != self.line.births
@@ -208,8 +213,8 @@ def _if_there(
     """Tell it where the site is there: with a site that is gone, all of this is gone."""
 
     async def tell(self: "ChildSite", /, *args: P.args, **named: P.kwargs) -> None:
-        with suppress(SiteGone):
-            await self.line.call(act, *args, **named)
+        with suppress(*_OUT_OF_REACH):
+            await self.line.insist(partial(self.line.call, act, *args, **named))
 
     return tell
 
@@ -299,20 +304,20 @@ class ChildSite:
             return ()
         try:
             return await self.line.call(LocalSite.trashed)
-        except SiteGone:
+        except _OUT_OF_REACH:
             return ()
 
     async def purge(self, now: float) -> None:
         """Delete what has been in the trash for long enough."""
         if await self.line.has_lived():
-            with suppress(SiteGone):
+            with suppress(*_OUT_OF_REACH):
                 await self.line.call(LocalSite.purge, now)
 
     async def written_since(self, runtime: Runtime, trees: Mapping[str, int]) -> News:
         """Return what was written in workspaces since a moment for each."""
         try:
             return await self.line.call(LocalSite.written_since, runtime, trees)
-        except SiteGone:
+        except _OUT_OF_REACH:
             return News(paths=(), is_whole=False)
 
     async def _tell(self, run: RunId) -> None:
@@ -326,11 +331,10 @@ class ChildSite:
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
     ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
-        await self._tell(at.attempt.run)
-        self.host.begun(
-            at.attempt
-        )  # before: what the next child finds of it has ended with this one
-        return await self.line.call(LocalSite.launch, at, program, env)
+        # Before it is asked for: what the next child finds of it has ended with this one.
+        await self.line.insist(partial(self._tell, at.attempt.run))
+        self.host.begun(at.attempt)
+        return await self.line.insist(partial(self.line.call, LocalSite.launch, at, program, env))
 
     async def run(self, at: Workplace, command: str) -> CommandEnd:
         """Run a shell command on an attempt's behalf to its end."""
@@ -340,12 +344,12 @@ class ChildSite:
     async def forget(self, attempt: AttemptId) -> None:
         """Drop what is kept for an attempt that is dead, and remove its surroundings."""
         await self.host.forget(attempt)
-        with suppress(SiteGone):
+        with suppress(*_OUT_OF_REACH):
             await self.line.call(LocalSite.forget, attempt)
 
     async def free_ports(self, run: RunId, worker: WorkerId) -> None:
         """Return a worker's ports for others to use."""
-        with suppress(SiteGone):
+        with suppress(*_OUT_OF_REACH):
             await self.line.call(LocalSite.free_ports, run, worker)
 
     async def is_there(self, address: SpaceAddress) -> bool:
@@ -362,7 +366,10 @@ class ChildSite:
         """Return the workspaces of other attempts of the same worker that are still there."""
         if address.site != self.line.name:
             return ()
-        found = await self.line.call(LocalSite.earlier, address, numbers)
+        try:
+            found = await self.line.call(LocalSite.earlier, address, numbers)
+        except SiteGone:
+            return ()
         return tuple(replace(one, site=self.line.name) for one in found)
 
     async def aside(self, at: Workplace) -> SpaceAddress:

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from engine.errors import EngineError, SiteGone, WorkspaceError
+from engine.errors import EngineError, SiteSilent, WorkspaceError
 from engine.git.parcel import check_carried
 from engine.host.seam import Host
 from engine.ids import AttemptId, RunId, WorkerId
@@ -27,20 +27,25 @@ from engine.plan.model import AgentChoice, Cluster, Runtime
 from engine.site import broker, gate
 from engine.site.broker import Broker, NodeEntry, needs_of
 from engine.site.child import ChildSite, key_of
-from engine.site.far import Opening
+from engine.site.far import Opening, lease_of
 from engine.site.late import FOLDER, LateSpaces
 from engine.site.line import Line
 from engine.site.place import Place
-from engine.site.seam import Terms, Workplace
+from engine.site.seam import SpaceAddress, Terms, Workplace
 
 _BROKER = ".broker"
-_LATE_S = 5.0
+_LOOK_S = 2.0
+_MARGIN_S = 5.0
 _ENFORCED = (Dimension.FILES, Dimension.GIT)
 """Dimensions without which agents would reach the cluster's token, and each other."""
 
 
 class NodeSite(ChildSite):
-    """A node of a cluster; what its workers had reserved is given back when they end."""
+    """A node of a cluster; what its workers had reserved is given back when they end.
+
+    Attributes:
+        is_leaving: It was told to go.
+    """
 
     def __init__(
         self,
@@ -53,11 +58,16 @@ class NodeSite(ChildSite):
     ) -> None:
         super().__init__(line, place, tethers=tethers, can_confine=can_confine)
         self._free = free
+        self.is_leaving = False
         self._late = self._git = LateSpaces(line, self._repo, place.layout)
 
     async def bring_late(self) -> dict[AttemptId, str]:
         """Bring the work of attempts that were given up; return where each is kept."""
         return await self._late.bring()
+
+    async def is_there(self, address: SpaceAddress) -> bool:
+        """Return whether a workspace is there to go on in: on a node that leaves is none."""
+        return not self.is_leaving and await super().is_there(address)
 
     async def forget(self, attempt: AttemptId) -> None:
         """Drop what is held for an attempt that has ended, and what it had reserved."""
@@ -73,7 +83,9 @@ class NodeSite(ChildSite):
 class RaySite:
     """A Ray cluster as one engine uses it: opened by the first call that needs it.
 
-    `heard_late` is told where the work of an attempt is kept that came after it was given up.
+    `heard_late` is told where the work of an attempt is kept that came after it was given up, and
+    `heard_silence` why a site does not answer, or that it does again. `heard_leaving` is told of a
+    node that was told to go.
     """
 
     abilities = ChildSite.abilities
@@ -92,6 +104,8 @@ class RaySite:
             raise WorkspaceError(f"the site {cluster.name!r} needs a git repository")
         self.cluster = cluster
         self.heard_late: Callable[[AttemptId, str], None] = lambda _attempt, _ref: None
+        self.heard_silence: Callable[[str, SiteSilent | None], None] = lambda _site, _why: None
+        self.heard_leaving: Callable[[str], None] = lambda _site: None
         self._place = place
         self._repo = place.repo
         # Several machines may use one cluster, each with a repository of the same path.
@@ -112,6 +126,7 @@ class RaySite:
             environment=environment,
         )
         self._broker = Line(opening, tasks, start)
+        self._broker.patience = self._patience
         self._is_looking = False
 
     @classmethod
@@ -146,8 +161,11 @@ class RaySite:
                 object_format=self._repo.object_format,
                 environment=crossing,
                 key=f"{self._key}-{quote(name, safe='')}",  # nodes may share a disk
+                lease_s=self.cluster.lease_s,
             )
             line = Line(opening, self._tasks, start, environment=self._environment)
+            line.patience = self._patience
+            line.heard_silence = lambda why: self.heard_silence(line.name, why)
             self._nodes[name] = NodeSite(
                 line,
                 self._place,
@@ -156,6 +174,12 @@ class RaySite:
                 free=self._free,
             )
         return self._nodes[name]
+
+    def _patience(self) -> float:
+        """Return after how many seconds of silence no agent lives any more, whoever was to stay."""
+        known = {run for run, _ in self._placed}  # nobody knows what an earlier engine had said
+        is_loose = not known or not all(map(self._tethers, known))
+        return lease_of(self.cluster.lease_s, is_loose=is_loose) + _MARGIN_S
 
     async def members(self) -> tuple[NodeSite, ...]:
         """Return the nodes that ever kept anything of this repository."""
@@ -169,8 +193,15 @@ class RaySite:
         """Return the nodes that live; from the first look on, late work is looked for too."""
         if not self._is_looking:
             self._is_looking = True
-            self._tasks.start_soon(self._bring_late)
-        return await self._broker.call(Broker.nodes)
+            self._tasks.start_soon(self._look_round)
+        there = await self._broker.call(Broker.nodes)
+        for one in there:
+            node = self._nodes.get(one.name)
+            if node is not None and node.is_leaving is not one.is_leaving:
+                node.is_leaving = one.is_leaving
+                if one.is_leaving:
+                    self.heard_leaving(node.line.name)
+        return there
 
     def placed(self, run: RunId, worker: WorkerId) -> NodeSite:
         """Return the node of a worker whose workspace is not made yet.
@@ -186,7 +217,8 @@ class RaySite:
         """Reserve what an attempt needs; return the node, which is its workspace's if it has one.
 
         Raises:
-            SiteGone: Nothing answers, or the node of its workspace is gone.
+            SiteSilent: Nothing answers.
+            SiteGone: The node of its workspace is gone.
             WorkspaceError: No node could ever have so much, or the one that has may not be used.
         """
         await self.nodes()
@@ -207,18 +239,36 @@ class RaySite:
 
     async def _give_back(self, name: str) -> None:
         try:
-            await self._broker.call(Broker.free, name)
+            await self._broker.insist(partial(self._broker.call, Broker.free, name))
         except EngineError:  # what is left of it goes with the cluster
             return
 
     async def admit(self, terms: Terms, rows: object = None) -> None:
-        """Refuse a run unless every node enforces what it requires."""
+        """Refuse a run unless every node that it may use enforces what it requires."""
         del rows
         await check_carried(self._repo, terms.runtime.base or "HEAD")
-        there = await self.nodes()
+        there = await self._usable()
+        await gather(partial(self._admit, node, terms) for node in there)
+
+    async def _usable(self) -> tuple[NodeSite, ...]:
+        """Return the nodes on which a worker may come to live.
+
+        Raises:
+            WorkspaceError: There is none.
+        """
+        wanted = self.cluster.resources.items()
+        there = [
+            self.node(one.name)
+            for one in await self.nodes()
+            if not one.is_leaving and all(one.total.get(name, 0.0) >= most for name, most in wanted)
+        ]
         if not there:
-            raise SiteGone(f"no node lives in the cluster {self.cluster.name}")
-        await gather(partial(self._admit, self.node(entry.name), terms) for entry in there)
+            names = ", ".join(self.cluster.resources) or "any kind"
+            raise WorkspaceError(
+                f"no node of {names} lives in the cluster {self.cluster.name}",
+                hint="`plait sites` lists those that live, with what they have.",
+            )
+        return tuple(there)
 
     async def _admit(self, node: NodeSite, terms: Terms) -> None:
         required = terms.runtime.require
@@ -233,8 +283,8 @@ class RaySite:
     async def check_agents(
         self, agents: Sequence[AgentChoice], runtime: Runtime, folder: str
     ) -> None:
-        """Refuse agents that cannot be started on every node."""
-        nodes = [self.node(entry.name) for entry in await self.nodes()]
+        """Refuse agents that cannot be started on every node that they may come to."""
+        nodes = await self._usable()
         await gather(partial(one.check_agents, tuple(agents), runtime, folder) for one in nodes)
 
     async def tidy(self, run: RunId) -> None:
@@ -242,16 +292,17 @@ class RaySite:
         for node in await self.members():
             await node.tidy(run)
 
-    async def _bring_late(self) -> None:
-        """Look for nodes that are back and owe the work of attempts that were given up."""
+    async def _look_round(self) -> None:
+        """Look for nodes that are to go, and for those that are back and owe work of attempts."""
         while True:
             folders = await anyio.to_thread.run_sync(_owing, self._home)
             with suppress(EngineError, OSError):
-                there = {one.name for one in await self.nodes()} if folders else set()
+                is_wanted = folders or self._placed
+                there = {one.name for one in await self.nodes()} if is_wanted else set()
                 for name in folders & there:
                     for attempt, ref in (await self.node(name).bring_late()).items():
                         self.heard_late(attempt, ref)
-            await anyio.sleep(_LATE_S)
+            await anyio.sleep(_LOOK_S)
 
     async def close(self, let_go: Callable[[Host], Awaitable[None]]) -> None:
         """Let go of every node, and hang up."""

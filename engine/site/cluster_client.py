@@ -6,14 +6,14 @@ Ray is imported in functions alone: it is an extra, and weighs on whoever import
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from engine.errors import SiteGone
+from engine.errors import SiteSilent
 
 PATIENCE_S = 12.0
 """The longest time until a cluster has answered."""
@@ -27,18 +27,20 @@ class LivingNode:
     Attributes:
         name: The name that it was started with; its address where it has none.
         total: All that it has to give: `CPU`, `memory` in bytes, and resources of any name.
+        is_leaving: It was told to go, so nothing new begins there.
     """
 
     id: str
     name: str
     total: Mapping[str, float]
+    is_leaving: bool = False
 
 
 def connect(address: str) -> None:
     """Connect to a cluster, within our own time.
 
     Raises:
-        SiteGone: Nothing answers, or it refuses us.
+        SiteSilent: Nothing answers, or it refuses us.
     """
     import ray  # noqa: PLC0415  only such a process has it
 
@@ -55,7 +57,7 @@ def connect(address: str) -> None:
     threading.Thread(target=begin, daemon=True).start()
     if not done.wait(PATIENCE_S) or failed:
         sys.stderr.write(f"{failed}\n")
-        raise SiteGone(f"nothing answers at {address}", hint=_CHECK)
+        raise SiteSilent(f"nothing answers at {address}", hint=_CHECK)
 
 
 def ray_errors() -> tuple[type[Exception], type[Exception]]:
@@ -69,7 +71,7 @@ async def alive() -> tuple[LivingNode, ...]:
     """Return the nodes that live; this process ends where the cluster does not say."""
     try:
         with anyio.fail_after(PATIENCE_S):
-            rows = await anyio.to_thread.run_sync(_rows, abandon_on_cancel=True)
+            rows, leaving = await anyio.to_thread.run_sync(_rows, abandon_on_cancel=True)
     except Exception as error:  # noqa: BLE001  whatever Ray says
         sys.stderr.write(f"{error!r}\n")
         os._exit(1)
@@ -77,11 +79,16 @@ async def alive() -> tuple[LivingNode, ...]:
     for row in rows:
         name = row["NodeName"]
         name = f"{name}-{row['NodeID'][:6]}" if name in found else name
-        found[name] = LivingNode(id=row["NodeID"], name=name, total=row["Resources"])
+        own = row["NodeID"]
+        found[name] = LivingNode(
+            id=own, name=name, total=row["Resources"], is_leaving=own in leaving
+        )
     return tuple(found.values())
 
 
-def _rows() -> list[dict[str, Any]]:
+def _rows() -> tuple[list[dict[str, Any]], Collection[str]]:
     import ray  # noqa: PLC0415  only such a process has it
+    from ray._private.state import state  # noqa: PLC0415  no public one
 
-    return sorted((row for row in ray.nodes() if row["Alive"]), key=lambda row: str(row["NodeID"]))
+    living = (row for row in ray.nodes() if row["Alive"])
+    return sorted(living, key=lambda row: str(row["NodeID"])), state.get_draining_nodes()

@@ -62,6 +62,10 @@ from engine.store.layout import Layout, make_state_home
 
 _MOST_READ = 4 << 20
 """The most bytes of a recording in one call: each call costs milliseconds."""
+LEASE_S = 60.0
+"""The longest time without a caller while one is expected."""
+LOOSE_S = 30 * 60.0
+"""The same where attempts are to go on without an engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,7 @@ class Opening:
         environment: The user's own, for agents.
         key: The name of its folder in the state home of another machine, in place of `home`; the
             environment is that machine's own then, and `environment` is added to it.
+        lease_s: The longest time that its agents go on while nobody speaks to it; 0 for ours.
     """
 
     home: Path
@@ -81,6 +86,7 @@ class Opening:
     object_format: str
     environment: Mapping[str, str]
     key: str = ""
+    lease_s: float = 0.0
 
     async def there(self) -> "Opening":
         """Return these words with the folder and the environment of the machine that hears them."""
@@ -115,6 +121,11 @@ class Work:
     refs: Mapping[str, str]
 
 
+def lease_of(given_s: float, *, is_loose: bool) -> float:
+    """Return for how long agents go on while nobody speaks to a detached far half."""
+    return given_s or (LOOSE_S if is_loose else LEASE_S)
+
+
 class Shelf(StrEnum):
     """The kinds of files that cross beside commits.
 
@@ -142,9 +153,10 @@ class Far:
         self._supplying = anyio.Lock()
 
     @property
-    def is_loose(self) -> bool:
-        """Return whether attempts are to go on when nobody is there who speaks to it."""
-        return bool(self._loose)
+    def lease_s(self) -> float:
+        """Return for how long it lives on while nobody speaks to it."""
+        given_s = self._opening.lease_s if self._opening else 0.0
+        return lease_of(given_s, is_loose=bool(self._loose))
 
     async def open(self, opening: Opening) -> str:
         """Find out what this machine can do, and open the mirror; the first one is empty.
@@ -154,6 +166,7 @@ class Far:
         async with self._opening_once:
             if self._mirror is None:
                 await self._open(await opening.there())
+            self._opening = replace(self._known, lease_s=opening.lease_s)
         return self._life
 
     async def _open(self, opening: Opening) -> None:
@@ -461,12 +474,6 @@ CALLS = {act.__qualname__: act for act in _ACTS}
 """All that can be asked over the pipe."""
 
 
-LEASE_S = 60.0
-"""The longest time without a caller while one is expected."""
-LOOSE_S = 30 * 60.0
-"""The same where attempts are to go on without an engine."""
-
-
 class _Answer:
     """An answer that is being made."""
 
@@ -489,7 +496,7 @@ class Detached(Resident):
     def _watch(self) -> None:
         """End this process, and so its agents, when the lease is over."""
         never = threading.Event()
-        while time.monotonic() - self._heard < (LOOSE_S if self._far.is_loose else LEASE_S):
+        while time.monotonic() - self._heard < self._far.lease_s:
             never.wait(1)
         os._exit(1)
 

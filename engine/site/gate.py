@@ -12,11 +12,12 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import anyio
 
-from engine.errors import SiteGone, WorkspaceError
+from engine.errors import SiteGone, SiteSilent, WorkspaceError
 from engine.site.cluster_client import alive, connect, ray_errors
 from engine.site.far import Detached, Far
 from engine.site.line import Start
@@ -34,7 +35,8 @@ def check_client(environment: Mapping[str, str]) -> None:
     """Refuse where no cluster can be spoken to from here.
 
     Raises:
-        WorkspaceError: Ray is not installed, or the cluster would let everybody in.
+        WorkspaceError: Ray is not installed, the cluster would let everybody in, or there is no
+            token.
     """
     if find_spec("ray") is None:
         raise WorkspaceError("Ray is not installed here", hint=f"`{_INSTALL}`")
@@ -42,6 +44,12 @@ def check_client(environment: Mapping[str, str]) -> None:
         raise WorkspaceError(
             "a Ray cluster without a token runs the code of everybody who reaches it",
             hint="Start each node with RAY_AUTH_MODE=token, and set it here too.",
+        )
+    file = Path(environment.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray/auth_token")
+    if not environment.get("RAY_AUTH_TOKEN") and not file.is_file():
+        raise WorkspaceError(
+            f"there is no token of a Ray cluster at {file}",
+            hint="RAY_AUTH_TOKEN_PATH names the file with the token that its nodes have.",
         )
 
 
@@ -67,9 +75,9 @@ async def _serve(pipe: Pipe, address: str, node: str, key: str) -> None:
         with anyio.fail_after(_BIRTH_S):
             await gate.reach()
     except TimeoutError:
-        await refuse(pipe, SiteGone(f"the node {node} does not answer"))
-    except SiteGone as gone:
-        await refuse(pipe, gone)
+        await refuse(pipe, SiteSilent(f"the node {node} does not answer"))
+    except (SiteGone, SiteSilent) as why:
+        await refuse(pipe, why)
     else:
         await gate.pass_on()
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 from anyio.abc import Process, TaskGroup
 
 from engine.beneath import remove_tree
-from engine.errors import SiteGone, WorkspaceError
+from engine.errors import SiteGone, SiteSilent, WorkspaceError
 from engine.private import private_folder
 from engine.site.far import Far, Opening
 from engine.site.wire import Message, Pipe, answered, ask
@@ -26,6 +26,9 @@ T = TypeVar("T")
 _TRIES = 4
 _GONE_S = 15.0
 """For so long nobody looks again for what could not be reached: each look costs seconds."""
+_SILENT_S = 4.0
+"""The same for what only does not answer now."""
+_AGAIN_S = 0.5
 
 
 @dataclass(eq=False)
@@ -59,6 +62,8 @@ class Line:
     Attributes:
         name: The name of the site.
         births: How many children there have been.
+        patience: Tells after how many seconds of silence the far half has ended itself.
+        heard_silence: Is told why nothing answers, and None once something does.
     """
 
     def __init__(
@@ -81,7 +86,10 @@ class Line:
         self._calls: dict[int, _Waiting] = {}
         self._last = 0
         self._life = ""
-        self._gone: tuple[float, SiteGone | None] = (0.0, None)
+        self._gone: tuple[float, SiteGone | SiteSilent | None] = (0.0, None)
+        self._silent_since: float | None = None
+        self.patience: Callable[[], float] = lambda: 0.0
+        self.heard_silence: Callable[[SiteSilent | None], None] = lambda _why: None
         self._standing: dict[Hashable, tuple[Callable[..., Any], Message]] = {}
         self.births = 0
         self.is_closed = False
@@ -114,6 +122,18 @@ class Line:
         raise WorkspaceError(
             f"the site {self.name!r} does not answer", hint=f"Its log is {self._log}."
         )
+
+    async def insist(self, act: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do what calls the far half, again and again while it only does not answer.
+
+        Raises:
+            SiteGone: It is gone, or was silent for so long that it has ended itself.
+        """
+        while True:
+            try:
+                return await act()
+            except SiteSilent:
+                await anyio.sleep(_AGAIN_S)
 
     async def tell_each(
         self,
@@ -161,17 +181,33 @@ class Line:
                 if self.is_closed:
                     raise WorkspaceError(f"the site {self.name!r} is closed")
                 since, gone = self._gone
-                if gone is not None and time.monotonic() - since < _GONE_S:
-                    raise SiteGone(str(gone), hint=gone.hint)
+                pause = _SILENT_S if isinstance(gone, SiteSilent) else _GONE_S
+                if gone is not None and time.monotonic() - since < pause:
+                    raise type(gone)(str(gone), hint=gone.hint)
                 try:
                     self._pipe = await self._begin()
-                except SiteGone as error:
-                    self._gone = time.monotonic(), error
-                    raise
+                except (SiteGone, SiteSilent) as error:
+                    gone = self._judged(error)
+                    self._gone = time.monotonic(), gone
+                    raise gone from error
+                self._silent_since = None
+                self.heard_silence(None)
             return self._pipe
 
+    def _judged(self, error: SiteGone | SiteSilent) -> SiteGone | SiteSilent:
+        """Return what no answer comes to: what is silent for long enough is gone."""
+        if isinstance(error, SiteSilent):
+            self._silent_since = self._silent_since or time.monotonic()
+            if time.monotonic() - self._silent_since <= self.patience():
+                self.heard_silence(error)
+                return error
+            said = f"{error}; it was silent for longer than its agents live without an engine"
+            error = SiteGone(said, hint=error.hint)
+        self.heard_silence(None)
+        return error
+
     async def _begin(self) -> Pipe | None:
-        self._start.check()
+        await anyio.to_thread.run_sync(self._start.check)
         ours, theirs = socket.socketpair()
         pipe = Pipe(ours)
         try:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.core.state import RunState
-from engine.errors import WorkspaceError
+from engine.errors import SiteSilent, WorkspaceError
 from engine.ids import AttemptId, WorkerId
 from engine.plan.model import AgentChoice, Cluster, Plan
 from engine.site.cluster import RaySite
@@ -24,6 +24,8 @@ class Sites:
         clusters: Those that manifests have added, by name and address, as far as they were used.
         open_cluster: Opens one of them; None where there can be none.
         heard_late: Is told where the work of an attempt is kept that came after it was given up.
+        heard_silence: Is told why a site does not answer, and None once it does again.
+        heard_leaving: Is told of a site that was told to go, so that its workers move.
     """
 
     def __init__(self, near: LocalSite, *, default: str = LOCAL) -> None:
@@ -33,6 +35,8 @@ class Sites:
         self.clusters: dict[tuple[str, str], RaySite] = {}
         self.open_cluster: Callable[[Cluster], RaySite] | None = None
         self.heard_late: Callable[[AttemptId, str], None] = lambda _attempt, _ref: None
+        self.heard_silence: Callable[[str, SiteSilent | None], None] = lambda _site, _why: None
+        self.heard_leaving: Callable[[str], None] = lambda _site: None
         self._default = default or LOCAL
 
     def chosen(self, plan: Plan) -> Plan:
@@ -103,6 +107,8 @@ class Sites:
             if key not in self.clusters:
                 self.clusters[key] = self.open_cluster(cluster)
                 self.clusters[key].heard_late = self.heard_late
+                self.clusters[key].heard_silence = self.heard_silence
+                self.clusters[key].heard_leaving = self.heard_leaving
             return self.clusters[key]
         if name not in self.known:
             known = ", ".join(sorted(self.known))

@@ -17,7 +17,14 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import anyio
 
-from engine.errors import EngineError, HostLost, MechanismMissing, SiteGone, WorkspaceError
+from engine.errors import (
+    EngineError,
+    HostLost,
+    MechanismMissing,
+    SiteGone,
+    SiteSilent,
+    WorkspaceError,
+)
 from engine.store.codec import Codec, codec_of
 
 _LENGTHS = struct.Struct(">IQ")
@@ -177,6 +184,8 @@ def refused(error: Exception) -> Message:
         case MechanismMissing():
             fields = ("dimension", "wanted", "found", "fix")
             said |= {"kind": "missing", **{name: getattr(error, name) for name in fields}}
+        case SiteSilent():
+            said |= {"kind": "silent"}
         case SiteGone():
             said |= {"kind": "gone"}
         case OSError():
@@ -195,6 +204,8 @@ def _error(said: Mapping[str, Any]) -> Exception:
         case "missing":
             fields = ("dimension", "wanted", "found", "fix")
             return MechanismMissing(**{name: said[name] for name in fields})
+        case "silent":
+            return SiteSilent(said["text"], hint=said["hint"])
         case "gone":
             return SiteGone(said["text"], hint=said["hint"])
         case "disk":

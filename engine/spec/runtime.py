@@ -98,6 +98,9 @@ class RaySpec(Section):
     """Variables of yours that cross to its nodes, by name; all others are the node's own."""
     unenforced: bool = False
     """Use nodes also where `files` and `git` are not enforced: agents could reach the cluster."""
+    lease_minutes: Positive | None = None
+    """The longest time that agents of a node go on while no engine speaks to them: its link is cut,
+    or your laptop sleeps. If nothing is said, 1, and 30 where the run outlives its engine."""
 
 
 class SiteSpec(Section):

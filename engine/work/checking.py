@@ -27,6 +27,8 @@ from engine.work.tools import Tools
 from engine.work.workplace import terms_of, workplace
 
 _TOLD_TAIL = 2000
+_TOLD_OUTPUT = 4096
+"""So many characters of what a check printed are kept where it passed."""
 
 
 _Served = PrepareWorkspace | RunCheck | PerformLanding | ReleaseWorkspace
@@ -150,6 +152,7 @@ def _result(command: str, end: CommandEnd, tree: str, *, is_clean: bool = False)
         summary=summary,
         duration_s=round(end.exit.wall_s, 3),
         is_clean=is_clean,
+        output=end.tail[-_TOLD_OUTPUT:] if end.is_ok else "",
     )
 
 

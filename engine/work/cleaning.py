@@ -10,7 +10,7 @@ import anyio.to_thread
 from engine.beneath import remove_tree
 from engine.core.effects import ReleaseWorkspace
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError
+from engine.errors import EngineError, SiteSilent
 from engine.git.unfinished import remove_dead_locks
 from engine.ids import RunId
 from engine.messages.questions import CleanItem
@@ -98,6 +98,13 @@ async def _there(tools: Tools, state: RunState, w: Worker) -> list[Worker]:
     """Return the worker as it was at each attempt whose workspace is there, the newest last."""
     if w.begun.workspace is None:
         return []
+    try:
+        return await _found(tools, state, w)
+    except SiteSilent:  # why it stays is said when it is to be cleaned
+        return [w]
+
+
+async def _found(tools: Tools, state: RunState, w: Worker) -> list[Worker]:
     address = address_of(state, w)
     numbers = [n for n in range(1, w.attempt.number) if n != w.begun.made]
     found = [

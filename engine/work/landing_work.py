@@ -111,7 +111,12 @@ class LandingWork:
             case Refusal() if found.in_the_way and effect.wish.edits is c.Edits.WAIT:
                 return found.in_the_way
             case Refusal():
-                refused = f.LandRefused(**about, reason=found.reason, in_the_way=found.in_the_way)
+                refused = f.LandRefused(
+                    **about,
+                    reason=found.reason,
+                    in_the_way=found.in_the_way,
+                    is_carry_refused=found.is_carry_refused,
+                )
                 self._run.feed(refused)
             case CheckResult():
                 self._run.feed(f.CheckFailed(**about, check=found))

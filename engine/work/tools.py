@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from engine.bus import Bus
 from engine.clock import Clock
+from engine.errors import SiteSilent
 from engine.git.runner import Repo
 from engine.history.feeder import Feeder
 from engine.messages.results import Trouble
@@ -21,7 +22,7 @@ from engine.store.store import Store
 from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
-from engine.work.trouble import storage_trouble
+from engine.work.trouble import silence_trouble, storage_trouble
 from engine.work.workshops import Workshops
 
 
@@ -54,7 +55,9 @@ class Tools:
     landing: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def trouble_behind(self, error: BaseException) -> Trouble | None:
-        """Return the storage's trouble if an error comes from that."""
+        """Return what passes by itself, if an error comes from that: full storage, or silence."""
+        if isinstance(error, SiteSilent):
+            return silence_trouble(error, at=self.clock.now())
         folders = [self.layout.root, self.workspaces, self.project]
         look = partial(storage_trouble, error, folders, at=self.clock.now())
         return await anyio.to_thread.run_sync(look)

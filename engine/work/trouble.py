@@ -1,8 +1,9 @@
-"""Describe storage that cannot be written: what is wrong, since when, and what helps.
+"""Describe what keeps a run from going on: what is wrong, since when, and what helps.
 
-Such trouble ends by itself once somebody makes room, so nothing fails because of it: what could not
-be written is tried again until it can be. Told apart from other errors by what the error says, and,
-where git could say nothing (its words go to the same full disk), by a look at the disk.
+Storage cannot be written, or a site does not answer. Such trouble passes, so nothing fails because
+of it: what could not be done is tried again until it can be. Storage's is told apart from other
+errors by what the error says, and, where git could say nothing (its words go to the same full
+disk), by a look at the disk.
 """
 
 import errno
@@ -10,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from engine.errors import EngineError, GitFailed, OutOfRoom, StoreError
+from engine.errors import EngineError, GitFailed, OutOfRoom, SiteSilent, StoreError
 from engine.messages.results import Trouble
 from engine.storage import FULL, LITTLE_FOR_GIT, WORDS, Disk
 
@@ -27,6 +28,12 @@ _HELP = {
     errno.EIO: "Look at the disk: the kernel's log says more.",
 }
 _KEPT = "Nothing is lost: what waits is written as soon as that is possible."
+
+
+def silence_trouble(error: SiteSilent, *, at: float) -> Trouble:
+    """Return the trouble that a site does not answer."""
+    help_ = f"{error.hint} Agents there go on for the time of their lease; none is lost yet."
+    return Trouble(what=str(error), help=help_.strip(), since=at)
 
 
 def storage_trouble(error: BaseException, folders: Sequence[Path], *, at: float) -> Trouble | None:

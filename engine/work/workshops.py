@@ -12,14 +12,15 @@ import anyio
 from engine.clock import Clock
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
-from engine.errors import WorkspaceError
+from engine.errors import SiteGone, WorkspaceError
 from engine.git.arrivals import MOST_REFS
 from engine.git.base import resolve_base
-from engine.git.collection import CollectRefused
+from engine.git.collection import CollectedChange, CollectRefused
 from engine.git.composition import LandingStyle
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames, check_prefix
-from engine.git.objects import set_refs, write_commit
+from engine.git.objects import set_refs, tree_of, write_commit
+from engine.git.parcel import bring_home
 from engine.git.radar import Snapshot
 from engine.git.removal import remove_branch
 from engine.git.runner import Repo
@@ -35,11 +36,13 @@ from engine.review.comparing import Comparisons, DiffWanted
 from engine.review.conflicts import conflict_paths
 from engine.review.desk import MergeDesk
 from engine.review.landing import GitLandings
+from engine.review.moments import clock_time
 from engine.review.names import short
 from engine.review.questions import beneath
 from engine.review.target import target_of
+from engine.site.artifacts import Artifacts
 from engine.site.place import Place
-from engine.site.seam import Collecting, Filling
+from engine.site.seam import Brought, Collecting, Filling
 from engine.site.seeds import Seeds
 from engine.site.sites import Sites
 from engine.store.layout import Layout
@@ -218,7 +221,10 @@ class GitWorkshop:
         """Have everything that the attempt left brought onto its refs, and measure it."""
         w = state.workers[effect.worker]
         spaces = self._sites.of(state, w.id).spaces(terms_of(state.plan))
-        brought = await spaces.collect(workplace(state, w.id), self._wanted(state, w))
+        try:
+            brought = await spaces.collect(workplace(state, w.id), self._wanted(state, w))
+        except SiteGone as gone:
+            brought = await self._seen_last(state, w, gone)
         found = brought.change
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
@@ -234,6 +240,32 @@ class GitWorkshop:
             history=_history_of(state),
         )
         return Kept(change=change)
+
+    async def _seen_last(self, state: RunState, w: Worker, gone: SiteGone) -> Brought:
+        """Return the files of a lost attempt as they were looked at last, kept as its work.
+
+        Raises:
+            SiteGone: Nobody had looked at them.
+        """
+        moments = self._desk.moments(state.run)
+        found = [one for one in await moments.of(w.id) if one.attempt == w.attempt.number]
+        if not found:
+            raise gone
+        last = found[-1]
+        await moments.take(last)
+        attempt = AttemptId(state.run, w.id, w.attempt.number)
+        names = RefNames(attempt, state.plan.runtime.branch_prefix)
+        undone = await bring_home(self._repo, names, {names.head: last.commit}, b"")
+        note = f"{gone}; its work is kept as it was {clock_time(last.at)}. {gone.hint}"
+        change = CollectedChange(
+            base=last.base,
+            head=last.commit,
+            tree=await tree_of(self._repo, last.commit),
+            found_on="lost",
+            has_left_over=True,
+            notes=tuple(filter(None, (note.strip(), undone))),
+        )
+        return Brought(change=change, artifacts=Artifacts())
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove the worktree of a worker that has settled for good."""

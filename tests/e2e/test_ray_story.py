@@ -1,7 +1,9 @@
 """Workers of a manifest live on a node of a real Ray cluster: what comes home, what is refused."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from tests.support.ray_node import RayCluster, ray_cluster, shared_node
@@ -107,3 +109,25 @@ OPEN = """
 runtime: {sites: {default: box, box: {ray: {address: "ADDRESS"}}}}
 pipelines: [{name: p, steps: [{name: s, run: "true"}]}]
 """
+
+
+def test_a_cluster_of_this_machine_is_started_tried_and_ended(repository: Shell):
+    repository.env.clear()
+    said = repository.plait("site", "up", "local-cluster")
+    assert said.code == 0, said
+    assert repository.plait("site", "up", "local-cluster").out == said.out, "it is up"
+    words = said.out.split("export ")[1].splitlines()[0].split()
+    repository.env.update(dict(word.split("=", 1) for word in words))
+    address = said.out.split('address: "')[1].split('"')[0]
+    tried = repository.plait("site", "check", f"ray:{address}", "--json").json()
+    assert [one["problem"] for one in tried] == [""] * 7
+    assert "has ended" in repository.plait("site", "down", "local-cluster").out
+    assert "was not up" in repository.plait("site", "down", "local-cluster").out
+    left = [one for one in psutil.process_iter() if is_marked(one, str(repository.state))]
+    assert not left
+
+
+def is_marked(process: psutil.Process, state: str) -> bool:
+    with suppress(psutil.Error):
+        return process.environ().get("PLAIT_CLUSTER", "").startswith(state)
+    return False

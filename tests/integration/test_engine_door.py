@@ -84,6 +84,7 @@ def questions(run: str) -> list[q.Ask[Any]]:
         m.CheckWorker(run, A),
         m.CheckTogether(run, [A]),
         m.LeaveOutHunks(run, A, []),
+        m.EditChange(run, A, m.FileText(path="a")),
         m.WeaveHunks(run, "a", []),
     ]
 
@@ -140,6 +141,7 @@ def test_what_changes_something_is_not_for_watchers_and_nothing_is_for_agents():
     assert {name for name, kind in kinds.items() if kind.changes} == {
         *("StartPlan", "ResumeRun", "EnterSandbox", "CleanUp", "RestoreTrash", "LeaveEngine"),
         *("DecideConflict", "CheckWorker", "CheckTogether", "LeaveOutHunks", "WeaveHunks"),
+        "EditChange",
         "ReadResult",  # it keeps the objects of the result
     }
     assert not any(server._may(Role.AGENT, changes=kind.changes) for kind in kinds.values())

@@ -11,6 +11,8 @@ from engine.messages.events import LandingUndone, UndoRefused
 from engine.phases import Phase
 from tests.support.engine_runs import wait_worker
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed
+from tui.ink import text_of
+from tui.screens.review.blocked_page import blocked_page, ways_of
 
 pytestmark = pytest.mark.anyio
 
@@ -108,7 +110,12 @@ async def test_edits_that_conflict_stay_as_they_are_unless_they_are_committed(pl
     async with place.engine() as engine:
         run = await edited(engine, place, mine)
         assert await land(engine, run, WORKER, edits=Edits.CARRY) is Phase.REVIEWING
-        assert (await engine.view(run.id)).worker(WORKER).in_the_way == ("code",)
+        met = (await engine.view(run.id)).worker(WORKER)
+        assert (met.in_the_way, met.is_carry_refused) == (("code",), True)
+        assert Edits.CARRY not in {way.edits for way in ways_of(met)}
+        assert "carry" not in (met.error or "")
+        page = text_of(blocked_page(met, {}, 100))
+        assert "They cannot be carried: they conflict with the change" in page
         assert (place.text(), (place.project / "code").read_text()) == (SOURCE, mine)
 
         assert await land(engine, run, WORKER, edits=Edits.COMMIT) is Phase.CONFLICTED

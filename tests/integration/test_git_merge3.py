@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from engine.errors import GitFailed, WorkspaceError
+from engine.git.common import common_sides
 from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.objects import commits_of
 from engine.git.removal import is_contained
-from engine.git.runner import Repo
+from engine.git.runner import Call, Repo
+from tests.support.merge_oracle import ENVIRONMENT
+from tests.support.odd_merges import put
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 pytestmark = pytest.mark.anyio
@@ -159,6 +163,25 @@ async def test_previews_of_many_merges_equal_the_single_ones(tmp_path: Path):
     repo.version = (2, 38)
     assert await Merger(repo).preview(questions) == single
     assert await Merger(repo).preview([]) == []
+
+
+_DIES = 3219
+"""The seed of a merge of which git 2.39 dies, with a failed assertion."""
+
+
+async def test_a_merge_of_which_git_dies_is_made_in_a_milder_way_that_is_told(tmp_path: Path):
+    put(tmp_path / "repo", range(_DIES, _DIES + 1))
+    names = [f"{_DIES}/{side}" for side in ("target", "incoming")]
+    repo = await Repo.open(tmp_path / "repo", ENVIRONMENT)
+    done = await repo.run("merge-tree", "--write-tree", *names, call=Call(ok=(0, 1, -6)))
+    merger = Merger(repo)
+    sides = await common_sides(repo, merger, *await commits_of(repo, *names))
+
+    merged = await merger.merge(sides)
+
+    assert bool(merged.caveat) == (done.exit_code == -6)
+    assert merged.conflicts
+    assert await merger.preview([sides]) == [merged]
 
 
 async def test_a_radars_objects_stay_out_of_the_repository(tmp_path: Path):

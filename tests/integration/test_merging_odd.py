@@ -62,7 +62,7 @@ PLAIN_KINDS = frozenset(
 """Kinds of which `git checkout --ours` leaves what "keep ours" does: one path, no other in it."""
 _LABEL = re.compile(rb"^([<>|]{7,}) .*$", re.MULTILINE)
 _REFUSED = re.compile("cannot be a tree|put different files at")
-_BUGS_OF_GIT = (b"BUG: merge-ort.c", b"cache entry has null sha1")
+_BUGS_OF_GIT = (b"merge-ort.c:", b"cache entry has null sha1")
 _INVENTED = re.compile(rb"~[^/]*")
 
 Entry = tuple[str, bytes]

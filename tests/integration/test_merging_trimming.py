@@ -7,17 +7,36 @@ import pytest
 from engine.api import Engine, reach
 from engine.errors import EngineError, WorkspaceError
 from engine.messages import commands as c
+from engine.messages.commands import Seen
 from engine.messages.diffs import ChangeDiff, file_key
-from engine.messages.merging import CheckWorker, LeaveOutHunks
+from engine.messages.merging import (
+    CheckWorker,
+    DecideConflict,
+    EditChange,
+    FileText,
+    LeaveOutHunks,
+    ReadText,
+)
 from engine.messages.questions import ReadDiff, ReadReport
 from engine.messages.results import Verdict, WorkerView
 from engine.phases import Phase
-from tests.support.engine_runs import scripted
-from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
+from tests.support.engine_runs import scripted, wait_worker
+from tests.support.merging_runs import (
+    SOURCE,
+    MergingPlace,
+    changed,
+    conflicted,
+    land,
+    reviewed,
+    writes,
+)
 
 pytestmark = pytest.mark.anyio
 WHO = "s1/worker_1"
 TWO = changed(1, "one", changed(12, "twelve"))
+EDITABLE = {"code": TWO, "new": "new\n", "win.txt": "a\r\n"}
+WINDOWS = "a\r\nb\udcff\r\n"
+"""Line ends of Windows, and a byte that is no UTF-8."""
 
 
 @pytest.fixture
@@ -67,6 +86,80 @@ async def test_a_hunk_left_out_does_not_land_and_stays_on_the_attempts_ref(place
     assert "Plait-Left-Out: 2" in history
     assert "+twelve" not in history
     place.built.fsck()
+
+
+async def test_a_file_edited_by_hand_is_checked_landed_and_put_back(place: MergingPlace):
+    """What was left out stays behind, also where another file is edited."""
+    plan = place.workers(EDITABLE, check="grep -q a win.txt")
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan)
+        before = await seen(engine, run.id)
+        key = key_of(await engine.port.ask(ReadDiff(run.id, WHO)), "code", "twelve")
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, [key]))
+        await engine.port.ask(EditChange(run.id, WHO, FileText(path="win.txt", text=WINDOWS)))
+        now = await seen(engine, run.id)
+        assert (now.left_out, now.edited) == ((key,), ("win.txt",))
+        diff = await engine.port.ask(ReadDiff(run.id, WHO))
+        assert [(file.path, file.added) for file in diff.files] == [
+            ("code", 2),
+            ("new", 1),
+            ("win.txt", 2),
+        ]
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, []))
+        assert (await seen(engine, run.id)).edited == ("win.txt",)
+        await engine.port.ask(EditChange(run.id, WHO, FileText(path="win.txt", text="a\r\n")))
+        back = await seen(engine, run.id)
+        assert back.change is not None
+        assert before.change is not None
+        assert (back.edited, back.change.tree) == ((), before.change.tree)
+
+
+async def test_edits_keep_odd_bytes_and_land_with_the_change(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(EDITABLE, check="grep -q a win.txt"))
+        before = await seen(engine, run.id)
+        text = await engine.port.ask(ReadText(run.id, WHO, "win.txt"))
+        assert text == FileText(path="win.txt", text="a\r\n")
+        with pytest.raises(WorkspaceError, match="no text"):
+            await engine.port.ask(ReadText(run.id, WHO, "pic"))
+        await engine.port.ask(EditChange(run.id, WHO, FileText(path="win.txt", text=WINDOWS)))
+        await engine.port.ask(EditChange(run.id, WHO, FileText(path="new")))
+        assert before.change is not None
+        stale = Seen(tree=before.change.tree or "", attempt=1)
+        with pytest.raises(EngineError, match="changed since"):
+            await engine.port.ask(EditChange(run.id, WHO, FileText(path="x", text="x"), seen=stale))
+        assert await land(engine, run, WHO) is Phase.LANDED
+    found = place.built.git_bytes("show", "main:win.txt")
+    assert found == WINDOWS.encode(errors="surrogateescape")
+    assert place.text() == TWO
+    assert place.built.git("ls-tree", "--name-only", "main", "new") == ""
+    assert "Plait-Edited: 2" in place.built.git("log", "--format=%B", "main")
+    place.built.fsck()
+
+
+async def test_what_is_decided_about_conflicts_is_what_the_diff_to_the_target_shows(
+    place: MergingPlace,
+):
+    async with place.engine() as engine:
+        run = await conflicted(engine, place, changed(3, "mine"), changed(3, "theirs"))
+        wanted = ReadDiff(run.id, "s2/worker_1", against="target")
+        diff = await engine.port.ask(wanted)
+        assert "1 file still in conflict" in diff.against
+        assert diff.result == ""
+        assert any(line.text.startswith("<<<<<<<") for line in diff.files[0].hunks[0].lines)
+        both = c.ChooseRest(choice="both")
+        view = await engine.port.ask(DecideConflict(run.id, "s2/worker_1", both))
+        diff = await engine.port.ask(wanted)
+        assert (diff.against, diff.result) == ("main as it is now", view.tree)
+        (hunk,) = diff.files[0].hunks
+        assert [line.text for line in hunk.lines if line.sign == "+"] == ["theirs"]
+        text = await engine.port.ask(ReadText(run.id, "s2/worker_1", "code"))
+        assert text.text == changed(3, "mine\ntheirs")
+        finish = c.FinishResolving(seen=view.tree)
+        await engine.port.ask(DecideConflict(run.id, "s2/worker_1", finish))
+        await wait_worker(engine, run, "s2/worker_1", lambda w: w.phase is Phase.LANDED)
+        landed = await engine.port.ask(wanted)
+        assert (landed.against, landed.files) == ("main before it landed", diff.files)
 
 
 async def test_the_check_runs_on_what_is_left_before_it_lands(place: MergingPlace):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.api import try_site
-from engine.errors import SiteGone, WorkspaceError
+from engine.errors import SiteSilent, WorkspaceError
 from engine.site import gate
 from tests.support.ray_node import RayCluster, shared_node
 
@@ -38,7 +38,7 @@ async def test_another_token_is_refused_in_words(
     other = tmp_path / "token"
     other.write_text("0" * 64)
     known = {**node.environment, "RAY_AUTH_TOKEN_PATH": str(other)}
-    with pytest.raises(SiteGone, match=f"nothing answers at {node.address}") as refused:
+    with pytest.raises(SiteSilent, match=f"nothing answers at {node.address}") as refused:
         await try_site(f"ray:{node.address}", {**environment, **known})
     assert "with this token" in refused.value.hint
 
@@ -56,3 +56,15 @@ async def test_a_cluster_without_a_token_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gate, "find_spec", lambda name: name)
     with pytest.raises(WorkspaceError, match="without a token"):
         gate.check_client({})
+
+
+async def test_a_token_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gate, "find_spec", lambda name: name)
+    known = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token")}
+    with pytest.raises(WorkspaceError, match=f"no token of a Ray cluster at {tmp_path}/token"):
+        gate.check_client(known)
+    (tmp_path / "token").touch()
+    gate.check_client(known)
+    gate.check_client({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64})

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.git.diff import FileHunk, PatchLine, hunks_of
-from engine.review.desk import without
+from engine.review.in_hand import without
 
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\x0c\n"]), max_size=30)
 

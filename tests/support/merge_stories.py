@@ -104,6 +104,13 @@ STORIES: tuple[Story, ...] = (
         {b"e/new": ConflictKind.DIRECTORY_RENAME},
     ),
     Story(
+        "a moved file, deleted for a folder at its new name",
+        {**_DIR, **_X},
+        {b"e/a/in": file(b"in\n"), b"d/b": _DIR[b"d/b"], b"d/c": _DIR[b"d/c"], **_X},
+        {**_DIR_MOVED, b"e/a": file(_THEIRS), **_X},
+        {b"e/a": ConflictKind.DIRECTORY_FILE},
+    ),
+    Story(
         "rename/delete",
         {b"f": file(TEXT), **_X},
         {b"g": file(_MINE), **_X},

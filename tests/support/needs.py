@@ -2,7 +2,8 @@
 
 A test says `@pytest.mark.needs("bubblewrap")`; a fixture, or a test that needs something for one
 case only, calls `need("bubblewrap")`. What is missing skips the test with a reason; the reasons are
-counted at the end. With PLAIT_CI=1 such a skip is a failure, unless `not_to_be_had` names it.
+counted at the end. With PLAIT_CI=1 such a skip is a failure, unless `NOT_TO_BE_HAD` names it, or
+PLAIT_WITHOUT, where CI could not install it.
 """
 
 import functools
@@ -23,9 +24,9 @@ from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.system import IS_PORTABLE
 
-NOT_TO_BE_HAD = frozenset({"overlay", "ray", "systemd"})
-"""What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd.
-Ray is 200 MB."""
+NOT_TO_BE_HAD = frozenset({"networks", "overlay", "systemd"})
+"""What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd,
+and not every container may make networks."""
 
 WITH_OWN_MOUNTS = ("unshare", "--mount", *(() if os.getuid() == 0 else ("--map-root-user",)))
 """Before a command that may mount what it likes; root needs no user namespace for it."""
@@ -63,7 +64,8 @@ def is_excused(reason: str) -> bool:
     """Return True if even CI may skip for this reason."""
     if IS_PORTABLE and reason == _linux():
         return True
-    return reason in {why_not(name) for name in NOT_TO_BE_HAD} - {why_not("bubblewrap")}
+    lacking = NOT_TO_BE_HAD | set(os.environ.get("PLAIT_WITHOUT", "").split())
+    return reason in {why_not(name) for name in lacking} - {why_not("bubblewrap")}
 
 
 def _program(name: str, package: str = "") -> Callable[[], str]:
@@ -155,6 +157,18 @@ def _second_file_system() -> str:
     return "there is no second file system to write to (mount /dev/shm)"
 
 
+@functools.cache
+def _networks() -> str:
+    """Whether networks with links between them may be made, as `tests.support.ray_apart` does."""
+    if missing := _program("ip", "iproute2")() or _program("nsenter", "util-linux")() or _root():
+        return missing
+    name = f"pneed{os.getpid()}"
+    if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
+        return "no network of its own may be made here (run it in a privileged container)"
+    subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+    return ""
+
+
 def _known_characters() -> str:
     if unidata_version == "14.0.0":
         return ""
@@ -187,6 +201,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "ray": _module("ray", "ray"),
     "Linux": _linux,
     "root": _root,
+    "networks": _networks,
     "small disk": _small_disk,
     "second file system": _second_file_system,
     "Unicode 14": _known_characters,

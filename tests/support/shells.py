@@ -45,21 +45,37 @@ class Done:
 
 @dataclass
 class Shell:
-    """Types commands and reads what they say."""
+    """Types commands and reads what they say.
+
+    `before` are words that lead every command elsewhere, as into another network.
+    """
 
     folder: Path
     state: Path
     env: dict[str, str] = field(default_factory=dict)
     patience_s: float = PATIENCE_S
+    before: tuple[str, ...] = ()
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return {**kept, "PLAIT_STATE_HOME": str(self.state), **self.env}
 
     def _argv(self, words: tuple[str, ...]) -> list[str]:
-        return [sys.executable, "-m", "tui.cli", *words]
+        return [*self.before, sys.executable, "-m", "tui.cli", *words]
 
     def plait(self, *words: str, stdin: str = "") -> Done:
+        if self.before:
+            done = subprocess.run(
+                self._argv(words),
+                cwd=self.folder,
+                env=self._environment(),
+                input=stdin,
+                capture_output=True,
+                text=True,
+                timeout=self.patience_s,
+                check=False,
+            )
+            return Done(done.returncode, done.stdout, done.stderr)
         with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
             given.write(stdin.encode())
             given.seek(0)

@@ -16,7 +16,7 @@ from engine.messages.deeds import Deed
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import OutputAppended, Told
 from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
-from engine.messages.merging import CandidateTable, ConflictView, PlannedLanding, Wove
+from engine.messages.merging import CandidateTable, ConflictView, FileText, PlannedLanding, Wove
 from engine.messages.questions import RunSummary
 from engine.messages.results import (
     Badge,
@@ -355,6 +355,8 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     m.ListCandidates: "candidates",
     m.CompareWorkers: "compare",
     m.LeaveOutHunks: "leave_out",
+    m.EditChange: "edit",
+    m.ReadText: "text",
     m.WeaveHunks: "weave",
 }
 
@@ -366,6 +368,7 @@ class FakePort:
     shown: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     entrances: dict[str, Entrance] = field(default_factory=dict)
     compared: list[tuple[str, int]] = field(default_factory=list)
     checks: dict[str, CheckResult] = field(default_factory=dict)
@@ -457,6 +460,22 @@ class FakePort:
             raise WorkspaceError("another builds on it")
         self.tell(view=changed(self.shown, worker, left_out=tuple(hunks)))
         return Change(head="left")
+
+    async def text(self, run: str, worker: str, path: str) -> FileText:
+        del run, worker
+        self._fail_if_gone()
+        if path not in self.texts:
+            raise WorkspaceError(f"{path} is no text that an editor could keep")
+        return FileText(path=path, text=self.texts[path])
+
+    async def edit(
+        self, run: str, worker: str, file: FileText, *, seen: Seen | None = None
+    ) -> Change:
+        del run, seen
+        self._fail_if_gone()
+        self.texts[file.path] = file.text or ""
+        self.tell(view=changed(self.shown, worker, edited=(file.path,)))
+        return Change(head="edited")
 
     async def check(
         self, run: str, worker: str, *, is_own: bool = False, seen: Seen | None = None

@@ -45,6 +45,7 @@ def preview_json(merge: OpenMerge, target: str, incoming: str) -> dict[str, Any]
         "incoming": incoming,
         "is_clean": merge.is_clean,
         "tree": merge.tree_now if merge.is_clean else None,
+        "caveat": merge.caveat,
         "unsafe": [pack(path) for path in merge.unsafe],
         "conflicts": [
             {
@@ -98,8 +99,9 @@ def _elsewhere(one: FileConflict) -> str:
 def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
     """The same in lines for people."""
     title = f"{clean(incoming)} into {clean(target)}"
+    caveat = [merge.caveat] if merge.caveat else []
     if merge.is_clean:
-        return f"{title}: no conflicts, tree {merge.tree_now}"
+        return "\n".join([f"{title}: no conflicts, tree {merge.tree_now}", *caveat])
     rows = [f"{title}: {some(len(merge.conflicts), 'conflict')}"]
     for one in merge.conflicts:
         offered = sum(map(bool, one.proposals))
@@ -108,4 +110,4 @@ def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
             f"  {clean_name(os.fsdecode(one.path))}  {one.kind}{_elsewhere(one.file)}{what}"
         )
     rows += [f"  {clean_name(os.fsdecode(path))}  a path that git refuses" for path in merge.unsafe]
-    return "\n".join(rows)
+    return "\n".join([*rows, *caveat])

@@ -187,6 +187,7 @@ def view_json(view: ConflictView) -> dict[str, Any]:
         "is_finished": view.is_finished,
         "tree": view.tree,
         "opened": list(map(_plain, view.opened)),
+        "caveat": view.caveat,
         "files": [
             {
                 "path": _plain(file.path),
@@ -226,8 +227,7 @@ def view_text(view: ConflictView) -> str:
     if view.to_look_at:
         named = ", ".join(map(clean, view.to_look_at))
         rows.append(f"  edited by hand, to be compared with this: {named}")
-    if view.problem:
-        rows.append(f"  {clean(view.problem)}")
+    rows += [f"  {clean(said)}" for said in (view.problem, view.caveat) if said]
     return "\n".join(rows)
 
 

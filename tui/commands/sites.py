@@ -1,4 +1,4 @@
-"""`plait sites` and `plait site check`: the places where workers can live, and trying one out."""
+"""`plait sites` and `plait site`: the places where workers can live, and trying one out."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,16 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from engine.api import Plan, SiteEntry, describe_sites, plans_in, try_site
+from engine.api import (
+    LOCAL_CLUSTER,
+    Plan,
+    SiteEntry,
+    describe_sites,
+    end_cluster,
+    plans_in,
+    start_cluster,
+    try_site,
+)
 from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, put_json
 from tui.words.clean import clean
 
@@ -23,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         check = acts.add_parser("check", help="let a worker live there from its start to its end")
         help_name = "`local`, `child`, a site of the manifest, or `ray:ADDRESS`"
         check.add_argument("name", metavar="NAME", help=help_name)
+        for act, what in (("up", "start a Ray cluster of this machine alone"), ("down", "end it")):
+            other = acts.add_parser(act, help=what)
+            other.add_argument("name", metavar="NAME", choices=[LOCAL_CLUSTER], help=LOCAL_CLUSTER)
         parser = check
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument(
@@ -31,8 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them, or try one."""
-    return in_loop(partial(_check if args.command == "site" else _list, args))
+    """List them, try one, or start and end the one for trying."""
+    acts = {"check": _check, "up": _up, "down": _down}
+    return in_loop(partial(acts[args.act] if args.command == "site" else _list, args))
 
 
 def _plans(args: argparse.Namespace) -> tuple[Plan, ...]:
@@ -58,7 +71,8 @@ def _lines(site: SiteEntry) -> Iterator[str]:
     if site.problem:
         yield f"  {clean(site.problem)}"
     for node in site.nodes:
-        yield f"  {clean(node.name)}: {', '.join(_shares(node.total, node.free))}"
+        going = " (is to go)" if node.is_leaving else ""
+        yield f"  {clean(node.name)}{going}: {', '.join(_shares(node.total, node.free))}"
     if site.report is None:
         return
     has = site.report.capacity
@@ -91,3 +105,20 @@ async def _check(args: argparse.Namespace) -> int:
         if one.problem:
             put(f"                 {clean(one.problem)}")
     return EXIT_FAILED if any(one.problem for one in tried) else EXIT_OK
+
+
+async def _up(args: argparse.Namespace) -> int:
+    made = await start_cluster()
+    put(f"a Ray cluster of this machine listens at {made.address}; it asks for a token")
+    put("In the shell that runs plait:")
+    put(f"  export {' '.join(f'{name}={value}' for name, value in made.environment.items())}")
+    put("In the manifest, below `runtime`:")
+    put(f'  sites: {{{args.name}: {{ray: {{address: "{made.address}"}}}}}}')
+    put(f"Try it: `plait site check ray:{made.address}`. End it: `plait site down {args.name}`.")
+    return EXIT_OK
+
+
+async def _down(args: argparse.Namespace) -> int:
+    ended = await end_cluster()
+    put(f"{args.name} has ended" if ended else f"{args.name} was not up")
+    return EXIT_OK

@@ -1,5 +1,6 @@
 """Do what keys ask for, alike on several screens."""
 
+from tui.controllers.checking import CheckOutput
 from tui.controllers.deciding import Deciding
 from tui.controllers.finding import Finding
 from tui.controllers.going import Going
@@ -30,6 +31,7 @@ ON_WORKERS = (
 __all__ = [
     "ON_EVERY_SCREEN",
     "ON_WORKERS",
+    "CheckOutput",
     "Deciding",
     "Finding",
     "Going",

@@ -130,6 +130,7 @@ SHOWING = (
     Idea("show_times", (",t",), "time stamps"),
     Idea("show_invisible", (",i",), "invisible characters"),
     Idea("show_generated", (",g",), "generated files"),
+    Idea("show_check", (",c",), "what the check printed"),
     Idea("show_kinds", (",f",), "filter by kind"),
     Idea("show_order", (",o",), "order"),
     Idea("show_theme", (",m",), "theme"),

@@ -29,7 +29,7 @@ class Action(NamedTuple):
 _GROUPS = {"six": SCREENS[:6], "all": SCREENS}
 _ROWS = """
 mark               | fleet inbox | mark | mark it
-mark               | diff | seen | mark the hunk seen, go on
+mark               | diff | seen | mark the hunk or file seen, go on
 mark               | compare | take | take the hunk
 mark               | review | take | take what is under the cursor
 mark               | runs | mark | mark it; two marked can be compared
@@ -42,7 +42,7 @@ open               | inbox | go there | where it happened
 open               | plan | its workers | show the step's workers in Fleet
 open               | runs | open | open the run
 yes                | fleet worker | allow | allow what it asks
-yes                | diff | approve | approve the change
+yes                | diff | approve | approve the change; apply the suggestion under the cursor
 yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
@@ -90,7 +90,7 @@ pause_run          | all | pause run | pause the run; again: go on
 diff               | fleet worker inbox | diff | its diff
 diff               | diff | against | compare with target, base, last attempt, last seen
 diff               | compare | pair | this pair directly
-diff               | review | sides | each side to base, or side to side
+diff               | review | sides | each side to base, or side to side; all decided: the result
 diff               | runs | compare | compare the two that are marked
 merge              | fleet worker diff inbox | review | its review
 merge              | compare | review | the composite's review
@@ -98,11 +98,12 @@ merge              | review | word by word | both sides, word by word
 merge_all          | compare | take all | take every hunk of this candidate
 merge_all          | review | whole file | rest of the file, or all files
 edit               | worker | edit | the link or file under the cursor
-edit               | diff | edit | this line
+edit               | diff | suggest | another text for the line or range, as a suggestion
 edit               | compare | edit | this hunk's file
 edit               | review | edit | this hunk, in place
 edit_all           | fleet worker | worktree | its worktree
-edit_all           | diff review | edit file | the file
+edit_all           | diff | edit file | the file, as it is to land
+edit_all           | review | edit file | the file
 copy               | fleet | copy | copy its last line
 copy               | worker | copy | copy the line
 copy               | diff | copy | copy the line or range
@@ -150,13 +151,14 @@ take_base          | review | base | the base, as it was before both
 show_split         | diff | split | split, unified, or by width
 show_split         | review | split | columns, card, or by width
 show_space         | diff review | white space | ignore white space, or not
-show_long          | worker | wrap | long lines cut or wrapped
+show_long          | worker diff | wrap | long lines cut or wrapped
 show_times         | worker | times | time stamps on or off
 show_invisible     | diff | invisible | blanks and tabs made visible
 show_generated     | diff | generated | generated files, shown or folded
+show_check         | diff review | check output | what the check printed, and on what it ran
 show_kinds         | fleet | kinds | only one band
 show_kinds         | worker | kinds | only some kinds of line
-show_order         | fleet | order | needs you first, or plan order
+show_order         | fleet | order | needs you first, plan order, or by node
 show_theme         | all | theme | another theme
 show_keys          | all | key file | where your key file is
 """

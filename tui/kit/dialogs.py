@@ -231,6 +231,32 @@ class AskDialog(Dialog):
         self.leave("y")
 
 
+class TextPage(Dialog):
+    """Show a long text over the screen, from its beginning or its end."""
+
+    begins_in = "VerticalScroll"
+    BINDINGS: ClassVar[list[BindingType]] = [("q,enter", "leave", "close")]
+
+    def __init__(
+        self, title: str, rows: Sequence[Row], ahead: TypeAhead, *, is_at_end: bool = False
+    ) -> None:
+        super().__init__((Span(title, BOLD),), ahead)
+        self._rows = rows
+        self._is_at_end = is_at_end
+
+    def compose(self) -> ComposeResult:
+        """Compose the rows, as many as there is room for at once."""
+        with Vertical(classes="box") as box, VerticalScroll(id="asked"):
+            yield Inked(id="rows")
+        self.titled(box, "↑ ↓ scroll · esc closes")
+
+    def on_mount(self) -> None:
+        """Show the text."""
+        self.query_one("#rows", Inked).show(self._rows)
+        if self._is_at_end:
+            self.query_one("#asked").scroll_end(animate=False)
+
+
 class LeaveDialog(Dialog):
     """Leave the workers running, stop them, or stay; the first one is marked and harmless."""
 

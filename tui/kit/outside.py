@@ -19,6 +19,7 @@ import anyio.to_thread
 from textual.app import App, SuspendNotSupported
 
 _FALL_BACK = "vi"
+_LONGEST_NAME = 80
 _TAKES_LINE = {"vi", "vim", "nvim", "nano", "emacs", "micro", "kak", "joe", "ne", "mg"}
 _WINDOWED = {
     *("code", "code-insiders", "codium", "cursor", "windsurf", "zed", "subl", "atom", "mate"),
@@ -114,12 +115,32 @@ async def run_in_terminal(app: App[None], argv: Sequence[str]) -> str:
     return ""
 
 
-async def edit_text(app: App[None], text: str) -> tuple[str, str]:
-    """The text as the user's editor leaves it, and why that failed if it did."""
+async def edit_text(
+    app: App[None], text: str, *, name: str = "message.md", line: int = 0
+) -> tuple[str, str]:
+    """The text as the user's editor leaves it, and why that failed if it did.
+
+    The editor sees a file of that name, so that it knows the language. Line ends stay what they
+    are, and so do bytes that are no UTF-8.
+    """
     with tempfile.TemporaryDirectory(prefix="plait-") as folder:
-        path = Path(folder) / "message.md"
-        await anyio.Path(path).write_text(text, encoding="utf-8")
-        problem = await run_in_terminal(app, [*_editor(), str(path)])
+        path = Path(folder) / (_file_name(name) or "file")
+        await anyio.Path(path).write_bytes(text.encode(errors="surrogateescape"))
+        words = _editor()
+        at = [f"+{line}"] if line and Path(words[0]).name in _TAKES_LINE else []
+        problem = await run_in_terminal(app, [*words, *at, str(path)])
         if problem:
             return text, problem
-        return await anyio.Path(path).read_text(encoding="utf-8", errors="replace"), ""
+        try:
+            edited = await anyio.Path(path).read_bytes()
+        except OSError as error:
+            return text, f"the editor left no file: {error.strerror}"
+        return edited.decode(errors="surrogateescape"), ""
+
+
+def _file_name(path: str) -> str:
+    """Return the last part of a path as a name that is nothing but a name: an agent wrote it."""
+    kept = "".join(
+        char if char.isalnum() or char in "._-+" else "_" for char in path.rpartition("/")[2]
+    )
+    return kept.lstrip("-.")[-_LONGEST_NAME:] if kept.strip("_.-") else ""

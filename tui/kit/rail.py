@@ -1,9 +1,12 @@
-"""The rail beside Fleet on a wide screen: plan, predicted clashes, machine, cost, latest."""
+"""The rail beside Fleet on a wide screen: plan, predicted clashes, machine, nodes, cost, latest."""
+
+from collections import Counter
 
 from engine.limits import Level
 from engine.messages.results import Machine, RunView, StepView
 from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, spread, words
 from tui.kit.meters import heading, meter
+from tui.words.clean import clean
 from tui.words.cutting import cut_end, cut_path
 from tui.words.figures import clock, cost_of, memory, some
 from tui.words.happened import event_text
@@ -21,7 +24,8 @@ def rail(scene: Scene, height: int, cells: int = CELLS) -> list[Row]:
     if run is None:
         return []
     machine = _machine(run, scene.view.machine, cells)
-    rows = [*_plan(run, cells), *_clashes(run, cells), *machine, *_cost(run, cells)]
+    rows = [*_plan(run, cells), *_clashes(run, cells), *machine, *_nodes(run, cells)]
+    rows += _cost(run, cells)
     return [*rows, *_latest(scene, height - len(rows), cells)][:height]
 
 
@@ -108,6 +112,19 @@ def _machine(run: RunView, machine: Machine, cells: int) -> list[Row]:
         words("disk  ", " " * (_BAR + 2), Span(memory(machine.disk_free_mb), TEXT), " free")
     )
     return [*rows, *_radar(run), ()]
+
+
+def _nodes(run: RunView, cells: int) -> list[Row]:
+    """Return the places that are not this machine, with how many work there."""
+    there = Counter(worker.site for worker in run.workers if worker.site)
+    working = Counter(worker.site for worker in run.workers if worker.is_live)
+    rows: list[Row] = [heading("NODES", cells)] if there else []
+    for site, count in sorted(there.items())[:_MOST_STEPS]:
+        left = (Span(cut_end(clean(site), 24), TEXT),)
+        rows.append(spread(left, words(f"{working[site]} of {count} at work"), cells))
+    if len(there) > _MOST_STEPS:
+        rows.append(words(f"► {len(there) - _MOST_STEPS} more"))
+    return [*rows, ()] if rows else []
 
 
 def _cost(run: RunView, cells: int) -> list[Row]:

@@ -114,6 +114,8 @@ class Session:
     past_run: RunView | None = None
     worker: str = ""
     diff_place: str = ""
+    diff_against: str = ""
+    """Diff holds the change against this when it is opened; it is forgotten when Diff is left."""
     tab: str = "log"
     marks: set[str] = field(default_factory=set)
     unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)

@@ -28,6 +28,8 @@ class Writing:
     key: str
     may_be_empty: bool = False
     is_code: bool = False
+    file: str = ""
+    """The path of the file that the code is of."""
 
 
 class Speaker(Protocol):
@@ -203,11 +205,15 @@ class WritingBox(Vertical):
 
     async def _edit_text(self) -> None:
         area = self.area
-        text, problem = await edit_text(self.app, area.text)
+        text, problem = await edit_text(self.app, area.text, name=self._editor_name())
         if problem:
             self._speaker.say_refused("ctrl+g", problem)
         area.text = text.removesuffix("\n") if area.is_code else clean_block(text).rstrip()
         self.screen.set_focus(area)
+
+    def _editor_name(self) -> str:
+        """Return the name of the file in the editor: that of the code, or of a message."""
+        return self.writing.file if self.writing and self.writing.file else "message.md"
 
     def _head(self, cells: int) -> Row:
         writing = self.writing

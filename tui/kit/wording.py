@@ -5,13 +5,20 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from engine.messages.diffs import DiffLine, Sign
+from engine.messages.diffs import DiffLine, Hunk, Sign
 
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _WORD = re.compile(r"\S+")
+_WORDS = re.compile(r"\w+")
 _JOIN_BELOW = 6
 _TOO_MUCH = 0.75
 _LONGEST = 500
+_ALIKE = 0.4
+"""Lines that share fewer words than this are two lines, not one that was changed."""
+_SURE = 0.6
+"""Lines at the same place that share so many words need no search for better partners."""
+_MOST_COMPARED = 900
+"""So many pairs of lines are compared at one place; a longer stretch pairs by place."""
 Marks = tuple[tuple[int, int], ...]
 
 
@@ -75,16 +82,28 @@ def _share(marks: Marks, text: str) -> float:
     return sum(end - start for start, end in marks) / inked if inked else 0.0
 
 
+def pairs_of(hunk: Hunk) -> dict[int, int]:
+    """Return the pairs of a hunk, kept beside it: it is frozen, and asked for once per line."""
+    found: dict[int, int] | None = hunk.__dict__.get("_pairs")
+    if found is None:
+        found = hunk.__dict__["_pairs"] = pairs(hunk.lines)
+    return found
+
+
 def pairs(lines: Sequence[DiffLine]) -> dict[int, int]:
-    """Pair each removed line with the added one it became, by their places in the hunk."""
+    """Pair each removed line with the added one it became, where the two are alike.
+
+    Pairs never cross. A line that became nothing, or came from nothing, has no partner.
+    """
     found: dict[int, int] = {}
     removed: list[int] = []
     added: list[int] = []
 
     def settle() -> None:
-        for one, two in zip(removed, added, strict=False):
-            found[one] = two
-            found[two] = one
+        old, new = [lines[at].text for at in removed], [lines[at].text for at in added]
+        for one, two in alike(old, new):
+            found[removed[one]] = added[two]
+            found[added[two]] = removed[one]
         removed.clear()
         added.clear()
 
@@ -98,4 +117,49 @@ def pairs(lines: Sequence[DiffLine]) -> dict[int, int]:
         else:
             settle()
     settle()
+    return found
+
+
+def alike(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return which old lines became which new ones, in order, by the words they share."""
+    if len(old) == len(new) == 1:
+        return [(0, 0)]
+    ours, theirs = list(map(_vocabulary, old)), list(map(_vocabulary, new))
+    by_place = [_likeness(one, two) for one, two in zip(ours, theirs, strict=False)]
+    is_plain = len(old) == len(new) and all(like >= _SURE for like in by_place)
+    if is_plain or len(old) * len(new) > _MOST_COMPARED:
+        return [(at, at) for at, like in enumerate(by_place) if like >= _ALIKE]
+    return _best_pairs([[_likeness(one, two) for two in theirs] for one in ours])
+
+
+def _vocabulary(text: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(text)) or frozenset(text.split())
+
+
+def _likeness(one: frozenset[str], two: frozenset[str]) -> float:
+    """Return the share of words that both have; lines without a word are alike if both are."""
+    count = len(one) + len(two)
+    return 2 * len(one & two) / count if count else 1.0
+
+
+def _best_pairs(likeness: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
+    """Return the pairs that do not cross and are the most alike in all."""
+    height, width = len(likeness), len(likeness[0]) if likeness else 0
+    best = [[0.0] * (width + 1) for _ in range(height + 1)]
+    for i in range(height - 1, -1, -1):
+        for j in range(width - 1, -1, -1):
+            like = likeness[i][j]
+            paired = best[i + 1][j + 1] + like if like >= _ALIKE else 0.0
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
+    found: list[tuple[int, int]] = []
+    i = j = 0
+    while i < height and j < width:
+        like = likeness[i][j]
+        if like >= _ALIKE and best[i][j] == best[i + 1][j + 1] + like:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
     return found

@@ -6,7 +6,8 @@ from typing import NamedTuple
 class Comment(NamedTuple):
     """Hold what the user wrote about a line, or a range that ends there, with its code.
 
-    `about` names the run and the worker whose change it is: nobody else is sent it.
+    `about` names the run and the worker whose change it is: nobody else is sent it. A suggestion
+    is another text for the lines from `first` to `number`; `code` is theirs then, byte for byte.
     """
 
     path: str
@@ -17,3 +18,20 @@ class Comment(NamedTuple):
     text: str
     is_sent: bool = False
     about: str = ""
+    suggestion: str | None = None
+    first: int = 0
+
+    def patch(self) -> str:
+        """Return a suggestion as a patch; empty where it is a remark alone."""
+        if self.suggestion is None:
+            return ""
+        old, new = (text.split("\n") if text else [] for text in (self.code, self.suggestion))
+        return "\n".join(
+            (
+                f"--- a/{self.path}",
+                f"+++ b/{self.path}",
+                f"@@ -{self.first},{len(old)} +{self.first},{len(new)} @@",
+                *(f"-{line}" for line in old),
+                *(f"+{line}" for line in new),
+            )
+        )

@@ -13,11 +13,14 @@ from engine.messages.events import Delivery
 from engine.messages.results import Badge, EngineView, RunView, WorkerView
 from engine.phases import Phase
 from tui.words.clean import clean_name
-from tui.words.figures import some
+from tui.words.figures import MINUS, some
 from tui.words.said import conflict_text
 
 if TYPE_CHECKING:
     from engine.api import ConflictView
+
+
+_WAITS = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 
 
 class CameOut(NamedTuple):
@@ -79,13 +82,28 @@ def _landed(run: RunView, name: str) -> CameOut | None:
         return None
     if worker.phase is Phase.LANDED:
         commit = f" as {worker.landed[:9]}" if worker.landed else ""
-        return CameOut(is_well=True, said=f"{name} landed{commit}", hint="u takes it back")
+        said = f"{name} landed{commit}{_stat(worker)}"
+        return CameOut(is_well=True, said=said, hint=f"u takes it back{_next_after(run, name)}")
     if worker.phase is Phase.CONFLICTED:
         said = f"{name} did not land: it conflicts {conflict_text(worker)}"
         if worker.error:
             said = f"{name} did not land: {worker.error}"
         return CameOut(is_well=False, said=said, hint="m decides it")
     return CameOut(is_well=False, said=f"{name} did not land: {_why(worker)}")
+
+
+def _stat(worker: WorkerView) -> str:
+    change = worker.change
+    if change is None:
+        return ""
+    return f", {some(change.files, 'file')} +{change.insertions} {MINUS}{change.deletions}"
+
+
+def _next_after(run: RunView, name: str) -> str:
+    """Name the next change that waits to be landed, if any does."""
+    waiting = [w.worker for w in run.workers if w.phase in _WAITS and w.worker != name]
+    more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+    return f"; next is {waiting[0]}{more}" if waiting else ""
 
 
 def _why(worker: WorkerView) -> str:

@@ -62,6 +62,34 @@ def test_copy_leaves_the_crew_before_as_it_was() -> None:
     assert not crew.is_settled
 
 
+def test_a_turn_copies_no_more_of_a_thousand_workers_than_of_a_few() -> None:
+    crew = initial_state(RunId("r"), a_plan(a_step("a", 1_000), a_step("b", 1_000))).crew
+    changed = crew.copy()
+    worker = WorkerId("a", 500)
+    changed.put(replace(crew[worker], phase=Phase.RUNNING))
+    copied = [
+        new for old, new in zip(crew._members, changed._members, strict=True) if old is not new
+    ]
+    assert [worker in {w.id for w in shelf} for shelf in copied] == [True]
+    assert len(copied[0]) < 100
+    assert changed._steps["b"] is crew._steps["b"]
+    assert (changed[worker].phase, crew[worker].phase) == (Phase.RUNNING, Phase.WAITING)
+
+
+@pytest.mark.parametrize("at_most", [None, 0, 1, 2, 70, 1_000])
+def test_the_first_of_many_come_in_plan_order(at_most: int | None) -> None:
+    crew = initial_state(RunId("r"), a_plan(a_step("a", 100), a_step("b", 100))).crew
+    for number in (3, 64, 65, 66, 99):
+        for step in "ba":
+            crew.put(replace(crew[WorkerId(step, number)], phase=Phase.QUEUED))
+    queued = [w for w in crew.values() if w.phase is Phase.QUEUED]
+    assert crew.standing((Phase.QUEUED,), at_most=at_most) == queued[:at_most]
+    assert (
+        crew.standing((Phase.WAITING,), "b", at_most)
+        == [w for w in crew.of("b") if w.phase is Phase.WAITING][:at_most]
+    )
+
+
 def test_nobody_is_counted_for_a_step_without_workers() -> None:
     crew = a_crew()
     assert (crew.of("z"), crew.standing(Phase, "z"), crew.count(Phase, "z")) == ((), [], 0)

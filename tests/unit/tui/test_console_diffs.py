@@ -111,6 +111,24 @@ async def test_a_diff_is_searched_through_its_folds():
         await console.shows("hunk 1 of 3")
 
 
+async def test_a_jump_brings_the_whole_hunk_on_screen_with_its_head():
+    async with opened(port=_port(), size=(120, 24)) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("right", "right")
+        await console.shows("hunk 3 of 3", "def _closing_quote(self", "return -1")
+
+
+async def test_files_stand_above_the_diff_where_there_is_no_room_beside_it():
+    async with opened(port=_port(), size=(80, 24)) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("▌M src/csvlite/reader.py", "M src/csvlite/io.py", "B data/quotes.bin")
+        await console.do("zoom")
+        await console.until(lambda: "M src/csvlite/io.py" not in console.text)
+
+
 async def test_a_hunk_is_dropped_kept_and_brought_back_by_undo():
     port = _port()
     first, second, third = port.diffs[RUNNING].keys[0]

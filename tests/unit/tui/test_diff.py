@@ -41,9 +41,37 @@ def test_very_long_lines_are_not_compared():
     assert changed_words("x" * 600, "y" * 600) == ((), ())
 
 
-def test_removed_lines_pair_with_added_ones_by_place():
-    lines = [DiffLine(Sign(s), s) for s in "--+ -+"]
-    assert pairs(lines) == {0: 2, 2: 0, 4: 5, 5: 4}
+def _lines(*texts: str) -> list[DiffLine]:
+    return [DiffLine(Sign(text[0]), text[1:]) for text in texts]
+
+
+def test_removed_lines_pair_with_the_added_ones_that_they_became():
+    first, second = "-first = value + 15", "-second = first * 15"
+    new = ("+extra = 0", "+first = value + 15 + extra", "+second = first * 151", "+fourth = 4")
+    assert pairs(_lines(first, second, *new)) == {0: 3, 3: 0, 1: 4, 4: 1}
+
+
+def test_one_line_for_another_is_a_pair_and_two_that_share_nothing_are_not():
+    assert pairs(_lines("-alpha", "+omega")) == {0: 1, 1: 0}
+    assert pairs(_lines("-alpha one", "-beta two", "+gamma three", "+delta four")) == {}
+
+
+def test_a_stretch_too_long_to_search_still_pairs_what_is_alike_by_place():
+    old = [f"-name_{n} = call({n})" for n in range(200)]
+    new = [f"+name_{n} = call({n}, more)" for n in range(150)]
+    found = pairs(_lines(*old, *new))
+    assert found == {**{n: 200 + n for n in range(150)}, **{200 + n: n for n in range(150)}}
+
+
+def test_sides_that_are_alike_meet_in_one_row():
+    lines = _lines("-first = value + 15", "-second = first", "+extra = 0", "+first = value + 16")
+    diff = ChangeDiff(
+        against="main", files=(FileDiff(path="a.py", hunks=(Hunk(lines=tuple(lines)),)),)
+    )
+    pairs_shown = [
+        (p.line, p.other) for p in lay_out(diff, Shape(is_split=True)) if p.part is Part.PAIR
+    ]
+    assert pairs_shown == [(-1, 2), (0, 3), (1, -1)]
 
 
 def test_a_hunk_is_known_by_what_it_changes_wherever_it_stands():
@@ -157,3 +185,57 @@ def test_a_range_gives_its_lines_and_a_spot_for_a_comment():
 
 def test_a_file_without_hunks_says_what_there_is_to_say():
     assert "2.1 KB, was 1.8 KB" in text_of(_pane().rows(100, 0, 60))
+
+
+def test_the_end_is_the_last_line_although_a_blank_row_follows_it():
+    pane = _pane()
+    pane.toggle("has_generated")
+    pane.move(len(pane.places))
+    assert pane.place is not None
+    assert (pane.place.part, pane.place.file) == (Part.LINE, 3)
+    pane.move(-len(pane.places))
+    assert pane.cursor == 0
+
+
+def test_a_file_without_hunks_is_seen_by_a_mark_of_its_own_and_a_folded_one_at_once():
+    pane = _pane()
+    new = []
+    while pane.to_new(1):
+        new.append((pane.file, len(pane.keys_at(pane.place))))
+        pane.seen.update(pane.keys_at(pane.place))
+    assert new[-2:] == [(2, 1), (3, 1)]
+    assert not pane.to_new(-1) or pane.file == 0
+
+
+def test_a_long_changed_line_goes_on_in_the_next_rows_and_loses_nothing():
+    lines = _lines("-" + "a" * 150, "+" + "a" * 150 + "b", " " + "k" * 150)
+    file = FileDiff(path="a.txt", hunks=(Hunk(lines=tuple(lines)),))
+    for is_split in (False, True):
+        pane = DiffPane()
+        pane.show(ChangeDiff(against="main", files=(file,)))
+        pane.set_split(is_split=is_split)
+        count = pane.measure(100)
+        text = text_of(pane.rows(100, 0, count))
+        assert text.count("a") == 300 + 1  # and once in the name
+        assert "b" in text
+        assert "…" in text  # what nobody changed is cut
+        pane.scroll(8)
+        pane.scroll(-8)
+        pane.wraps = False
+        pane.lay_out()
+        assert pane.measure(100) < count
+
+
+def test_what_the_end_of_a_line_hides_is_drawn():
+    lines = (
+        DiffLine(Sign.ADDED, "trail  ", None, 1),
+        DiffLine(Sign.ADDED, "x", None, 2, has_newline=False),
+    )
+    pane = DiffPane()
+    pane.show(
+        ChangeDiff(against="main", files=(FileDiff(path="a.txt", hunks=(Hunk(lines=lines),)),))
+    )
+    pane.measure(80)
+    text = text_of(pane.rows(80, 0, 10))
+    assert "trail··" in text
+    assert "x \\ no line end" in text

@@ -58,8 +58,8 @@ async def test_a_click_on_a_file_goes_to_it_and_one_on_a_line_to_that():
         await _opened(console)
         await click(console, "io.py ≈")
         await console.shows("▌M io.py")
-        await click(console, "import re")
-        await console.shows("▌M reader.py", "▌        4  + import re")
+        await click(console, "self._undouble")
+        await console.shows("▌M reader.py", "+         field = self._undouble")
 
 
 async def test_two_clicks_fold_a_hunk_and_two_more_unfold_it():
@@ -107,10 +107,20 @@ async def test_selected_code_is_copied_without_numbers_and_signs():
         assert await _copied(console) != "import io\nimport re"
 
 
-async def test_a_line_that_is_cut_on_screen_is_copied_whole():
+async def test_a_line_that_goes_on_in_the_next_row_is_copied_as_one():
     async with opened(port=_port(_long()), size=(80, 24)) as console:
         await _opened(console, "huge, folded")
         await console.do("open")
+        x, y = at(console, "line 3 ")
+        await _drag(console, (x, y), (x + len("line 4"), y + 2))
+        assert await _copied(console) == "line 3 " + "x" * 90 + "\nline 4"
+
+
+async def test_a_line_that_is_cut_on_screen_is_copied_whole():
+    async with opened(port=_port(_long()), size=(80, 24)) as console:
+        await _opened(console, "huge, folded")
+        await console.do("open", "show_long")
+        await console.shows("long lines are cut")
         x, y = at(console, "line 3 ")
         await _drag(console, (x, y), (x + len("line 4"), y + 1))
         assert await _copied(console) == "line 3 " + "x" * 90 + "\nline 4"

@@ -35,7 +35,7 @@ P     | the run       | the run       | the run       | the run       | the run 
 d     | its diff      | its diff      | last seen     | this pair     | side to side  | its diff
 m     | its review    | its review    | its review    | composite's   | word by word  | its review
 M     | .             | .             | .             | every hunk    | of the file   | .
-e     | .             | link or file  | this line     | file          | in place      | .
+e     | .             | link or file  | suggestion    | file          | in place      | .
 E     | worktree      | worktree      | the file      | .             | the file      | .
 v     | tiles         | lines         | lines         | lines         | single lines  | items
 !     | its change    | its change    | this change   | composite     | result        | .
@@ -60,10 +60,11 @@ B     | .             | .             | .             | .             | incoming
 gb    | .             | .             | .             | .             | the base      | .
 ,s    | .             | .             | split         | .             | columns       | .
 ,w    | .             | .             | white space   | .             | white space   | .
-,l    | .             | wrapped       | .             | .             | .             | .
+,l    | .             | wrapped       | wrapped       | .             | .             | .
 ,t    | .             | time stamps   | .             | .             | .             | .
 ,i    | .             | .             | visible       | .             | .             | .
 ,g    | .             | .             | generated     | .             | .             | .
+,c    | .             | .             | printed       | .             | printed       | .
 ,f    | band          | kinds         | .             | .             | .             | .
 ,o    | order         | .             | .             | .             | .             | .
 ,m    | theme         | theme         | theme         | theme         | theme         | theme

@@ -221,6 +221,17 @@ async def test_a_hunk_is_edited_in_a_box_with_its_blanks_kept():
         assert (hunk.choice, hunk.result) == ("own", "    data = mine()\n")
 
 
+async def test_a_hunk_with_windows_line_ends_is_edited_and_keeps_them():
+    given = port(texts("a.txt", "one\r\n", "two\r\n", "three\r\n"))
+    async with Reviewing(given) as console:
+        await console.do("edit")
+        assert console.screen.box.area.text == "two"
+        console.screen.box.area.text = "mine\nand more"
+        await console.press("enter")
+        await console.until(lambda: bool(given.actions))
+        assert given.session.results()[0].content == b"mine\r\nand more\r\n"  # type: ignore[index]
+
+
 async def test_what_cannot_be_typed_is_not_offered_to_be_edited():
     given = port(texts("a.txt", "one\n", "t\x1b]52;c;AAAA\x07wo\n", "three\n"))
     async with Reviewing(given) as console:
@@ -513,6 +524,12 @@ async def test_a_file_that_was_set_by_hand_before_the_target_moved_is_pointed_at
         await console.shows("was set by hand before that: look at it once more")
 
 
+async def test_a_merge_that_git_could_not_make_in_full_is_told_as_such():
+    given = port(io_py(), more={"caveat": "Git stops over a mistake of its own here."})
+    async with Reviewing(given) as console:
+        await console.shows("▲ Git stops over a mistake of its own here.")
+
+
 async def test_a_red_check_is_overruled_by_the_typed_word_and_by_nothing_else():
     given = ReviewPort(_with_check(conflicted_view()), files=(imports(),), will_pass=False)
     async with Reviewing(given) as console:
@@ -566,9 +583,9 @@ async def test_what_git_merged_by_itself_is_looked_at_and_edited(monkeypatch: py
     assert given.actions == [c.SetFile(path="src/csvlite/cli.py", text="import os\n")]
 
 
-async def _edited(app: object, text: str) -> tuple[str, str]:
+async def _edited(app: object, text: str, *, name: str) -> tuple[str, str]:
     del app
-    assert text == "import sys\n"
+    assert (text, name) == ("import sys\n", "src/csvlite/cli.py")
     return "import os\n", ""
 
 

@@ -3,12 +3,14 @@
 The layout is a flat list of small tuples; rows are inked only when they are seen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import zip_longest
 from typing import NamedTuple
 
-from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign, file_key
+from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign, keys_of
+from tui.kit.wording import pairs_of
 from tui.words.comments import Comment
 
 
@@ -48,6 +50,18 @@ class Shape:
     ignores_blanks: bool = False
     comments: Sequence[Comment] = ()
     about: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """By file: the one who decided it, where conflicts were decided."""
+    decided: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
+    """The lines of the target at which there was a conflict, and what was chosen there."""
+
+    def chosen(self, file: FileDiff, hunk: Hunk) -> str:
+        """Return what was decided about the conflicts that a hunk covers."""
+        old = [line.old for line in hunk.lines if line.old]
+        if not old or file.path not in self.decided:
+            return ""
+        ways = [said for line, said in self.decided[file.path] if old[0] <= line <= old[-1] + 1]
+        return ", ".join(dict.fromkeys(ways))
 
     def is_folded_file(self, file: FileDiff) -> bool:
         """Fold what a program wrote, or nobody reads, until it is opened; others if told."""
@@ -123,42 +137,51 @@ def _in_context(hunk: Hunk, context: int) -> list[int]:
 
 
 def _pairs(hunk: Hunk, kept: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Old and new side by side; where one side has no line, its place is -1."""
+    """Old and new side by side, those that are alike in one row; a side without a line has -1."""
+    partners = pairs_of(hunk)
     removed: list[int] = []
     added: list[int] = []
     for place in kept:
         match hunk.lines[place].sign:
             case Sign.REMOVED:
                 if added:
-                    yield from _beside(removed, added)
+                    yield from _beside(removed, added, partners)
                     removed, added = [], []
                 removed.append(place)
             case Sign.ADDED:
                 added.append(place)
             case Sign.KEPT:
-                yield from _beside(removed, added)
+                yield from _beside(removed, added, partners)
                 removed, added = [], []
                 yield place, place
-    yield from _beside(removed, added)
+    yield from _beside(removed, added, partners)
 
 
-def _beside(removed: Sequence[int], added: Sequence[int]) -> Iterator[tuple[int, int]]:
-    for index in range(max(len(removed), len(added))):
-        one = removed[index] if index < len(removed) else -1
-        two = added[index] if index < len(added) else -1
-        yield one, two
+def _beside(
+    removed: Sequence[int], added: Sequence[int], partners: Mapping[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Rows of one change: partners meet, and between them lines without one stand by place."""
+    old = new = 0
+    places = {two: at for at, two in enumerate(added)}
+    met = ((at, places.get(partners.get(one, -1))) for at, one in enumerate(removed))
+    meetings = [(at, place) for at, place in met if place is not None]
+    for one_at, two_at in (*meetings, (len(removed), len(added))):
+        between = zip_longest(removed[old:one_at], added[new:two_at], fillvalue=-1)
+        yield from between
+        if one_at < len(removed):
+            yield removed[one_at], added[two_at]
+        old, new = one_at + 1, two_at + 1
 
 
 def seen_of(diff: ChangeDiff, index: int, seen: set[str]) -> tuple[int, int]:
-    """Count the hunks of a file that were seen, and all of them."""
-    keys = diff.keys[index]
+    """Count the hunks of a file that were seen, and all of them; without any, itself."""
+    keys = keys_of(diff, index)
     return sum(key in seen for key in keys), len(keys)
 
 
 def left_out_of(diff: ChangeDiff, index: int, left_out: frozenset[str]) -> int:
     """Count the hunks of a file that stay behind; a file that has none counts as one."""
-    keys = diff.keys[index] or (file_key(diff.files[index]),)
-    return sum(key in left_out for key in keys)
+    return sum(key in left_out for key in keys_of(diff, index))
 
 
 def file_sign(file: FileDiff) -> str:

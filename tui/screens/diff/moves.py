@@ -72,20 +72,27 @@ class Moving(Controller):
         self.pane.toggle_fold()
 
     def do_mark(self) -> None:
-        """The hunk was seen: on to the next one that was not."""
-        key = self.pane.key
-        if not key:
+        """The hunk was seen, or all of the file: on to the next one that was not."""
+        keys = self.pane.keys_at(self.pane.place)
+        if not keys:
             self.refuse("mark", "there is no hunk under the cursor")
             return
-        was_new = key not in self.session.seen
-        toggle = partial(self._toggle_seen, key)
-        toggle()
-        self.session.remember(Undoable("the mark on the hunk", toggle, toggle))
+        before = set(self.session.seen)
+        was_new = not before.issuperset(keys)
+        after = before | set(keys) if was_new else before - set(keys)
+        self._set_seen(after)
+        what = "the mark on the hunk" if len(keys) == 1 else f"the marks on {len(keys)} hunks"
+        changed = before ^ after
+        toggle = partial(self._toggle_seen, changed)
+        self.session.remember(Undoable(what, toggle, toggle))
         if was_new and not self.pane.to_new(1) and not self.pane.to_new(-1):
-            self.screen.say("every hunk was seen")
+            self.screen.say("everything was seen")
 
-    def _toggle_seen(self, key: str) -> None:
-        self.session.seen.symmetric_difference_update({key})
+    def _toggle_seen(self, keys: set[str]) -> None:
+        self._set_seen(self.session.seen ^ keys)
+
+    def _set_seen(self, keys: set[str]) -> None:
+        self.session.seen.symmetric_difference_update(self.session.seen ^ keys)
         self.pane.lay_out()
 
     def do_show_space(self) -> None:
@@ -93,6 +100,11 @@ class Moving(Controller):
 
     def do_show_generated(self) -> None:
         self.pane.toggle("has_generated")
+
+    def do_show_long(self) -> None:
+        self.pane.wraps = not self.pane.wraps
+        self.pane.lay_out()
+        self.screen.say(f"long lines {'go on in the next row' if self.pane.wraps else 'are cut'}")
 
     def do_show_invisible(self) -> None:
         self.pane.shows_blanks = not self.pane.shows_blanks

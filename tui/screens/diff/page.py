@@ -1,6 +1,7 @@
 """Draw what stands round a diff: its subject, the files at the left, the map at the right edge."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff
 from engine.messages.results import StepView, WorkerView
@@ -24,7 +25,7 @@ from tui.screens.diff.layout import Shape, file_sign, left_out_of, seen_of
 from tui.screens.diff.pane import DiffPane
 from tui.words.comments import Comment
 from tui.words.cutting import cut_apart, cut_end, cut_path
-from tui.words.figures import MINUS, some
+from tui.words.figures import MINUS
 from tui.words.looks import glyph, look_of
 from tui.words.said import change_text, check_text
 from tui.words.standing import name_of
@@ -42,8 +43,8 @@ def diff_subject(
     left = [Span(" "), glyph(look_of(worker)), Span(" "), *name_of(worker, step)]
     if diff is None:
         return fit(left, cells)
-    whole = diff.hunks
-    known = sum(key in seen for keys in diff.keys for key in keys)
+    counts = [seen_of(diff, index, seen) for index in range(len(diff.files))]
+    known, whole = (sum(count) for count in zip(*counts, strict=True)) if counts else (0, 0)
     live = (Span(" live", Ink(Role.RUNNING)),) if diff.is_live else ()
     left += words(
         f" → {diff.against}",
@@ -51,7 +52,7 @@ def diff_subject(
         "   ",
         *change_text(worker, is_shown=True),
         "   ",
-        *check_text(worker),
+        *_check_words(worker, diff),
     )
     full = round(known / whole * _SEEN_BAR) if whole else 0
     out = len(worker.left_out)
@@ -60,12 +61,50 @@ def diff_subject(
         *((Span(f"{unshown}   ", Ink(Role.WAITING, bold=True)),) if unshown else ()),
         *((Span(f"✗ {out} left out   ", Ink(Role.REMOVED, bold=True)),) if out else ()),
         Span(f"{known}", BOLD),
-        f" of {some(whole, 'hunk')} seen ",
+        f" of {whole} seen ",
         Span("━" * full, Ink(Role.ACCENT)),
         Span("─" * (_SEEN_BAR - full), Ink(Role.LINE)),
         " ",
     )
     return spread(left, right, cells)
+
+
+def _check_words(worker: WorkerView, diff: ChangeDiff) -> Row:
+    """Return what the check says: of the result that is on screen, where it is one."""
+    check = worker.check
+    if not diff.result or check is None or check.tree == diff.result:
+        return check_text(worker)
+    return words(Span("· ", Ink(Role.WAITING)), Span("check not run on this result", TEXT))
+
+
+def file_strip(
+    diff: ChangeDiff, shape: Shape, worker: WorkerView, *, here: int, cells: int
+) -> tuple[list[Row], list[int]]:
+    """The files above their hunks, where there is no room beside them; a row for each."""
+    clashing = {path for clash in worker.clashes for path in clash.paths}
+    names = cut_apart([file.path for file in diff.files], cells - 21)
+    rows = [
+        clickable(
+            _file_row(
+                _Beside(diff, shape, cells),
+                index,
+                name=names[index],
+                is_here=index == here,
+                is_clash=file.path in clashing,
+            ),
+            f"file:{index}",
+        )
+        for index, file in enumerate(diff.files)
+    ]
+    return rows, list(range(len(rows)))
+
+
+class _Beside(NamedTuple):
+    """The diff that a list of files is of, how it is laid out, and how wide the list is."""
+
+    diff: ChangeDiff
+    shape: Shape
+    cells: int
 
 
 def file_pane(
@@ -84,9 +123,8 @@ def file_pane(
             rows.append(words(f" {cut_path(parent, FILES - 2)}"))
         places.append(len(rows))
         row = _file_row(
-            diff,
+            _Beside(diff, shape, FILES),
             index,
-            shape,
             name=names[index],
             is_here=index == here,
             is_clash=file.path in clashing,
@@ -106,9 +144,8 @@ def file_pane(
     return rows, places
 
 
-def _file_row(
-    diff: ChangeDiff, index: int, shape: Shape, *, name: str, is_here: bool, is_clash: bool
-) -> Row:
+def _file_row(beside: _Beside, index: int, *, name: str, is_here: bool, is_clash: bool) -> Row:
+    diff, shape, cells = beside
     file = diff.files[index]
     seen, whole = seen_of(diff, index, shape.seen)
     is_done = seen == whole
@@ -127,7 +164,7 @@ def _file_row(
     removed = Span(
         f"{MINUS}{file.removed}".rjust(5) if file.removed else " " * 5, Ink(Role.REMOVED)
     )
-    row = spread(left, (added, removed, Span(count.rjust(5), MUTED if is_done else TEXT)), FILES)
+    row = spread(left, (added, removed, Span(count.rjust(5), MUTED if is_done else TEXT)), cells)
     return grounded((Span("▌", MUTED), *row[1:]), Role.PANEL) if is_here else row
 
 
@@ -151,7 +188,7 @@ def edge_map(pane: DiffPane, height: int, seen: tuple[int, int]) -> list[Span]:
     marks: list[Role | None] = [None] * height
     count = max(len(pane.places), 1)
     for index in pane.heads:
-        is_seen = pane.key_of(pane.places[index]) in pane.seen
+        is_seen = pane.is_seen(pane.places[index])
         at = index * height // count
         marks[at] = Role.LINE if is_seen and marks[at] is not Role.TEXT else Role.TEXT
     top, bottom = (pane.place_at(row) * height // count for row in seen)

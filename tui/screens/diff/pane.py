@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, keys_of
 from tui.ink import Row
 from tui.screens.diff.layout import Part, Place, Shape, lay_out
-from tui.screens.diff.rows import DiffPainter, comment_rows
+from tui.screens.diff.rows import DiffPainter, comment_rows, height_of, line_room, side_room
 from tui.words.comments import Comment
 
 _SKIPPED = frozenset({Part.BLANK, Part.COMMENT})
@@ -33,15 +33,19 @@ class DiffPane:
     diff: ChangeDiff | None = None
     places: list[Place] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
-    """The rows at which hunks begin, so that no key goes through every line of a long diff."""
+    """The rows at which hunks begin, and files that show none: no key goes through every line."""
     cursor: int = 0
     anchor: int | None = None
     shows_blanks: bool = False
     query: str = ""
+    wraps: bool = True
+    """Changed lines that are too long go on in the next row, unless the code is moved sideways."""
     aside: int = 0
     """So many cells of the code are moved out at the left."""
     layouts: int = 0
     """The number of layouts so far: after one, every row may be another."""
+    jumps: int = 0
+    """The number of jumps so far: after one, all of the hunk is to be brought on screen."""
     _tall: "_Tall" = field(default_factory=lambda: _Tall((), ()))
 
     def __post_init__(self) -> None:
@@ -68,12 +72,19 @@ class DiffPane:
         self.layouts += 1
         here = self.places[self.cursor] if self.places else None
         self.places = lay_out(self.diff, self.shape)
-        self.heads = [i for i, place in enumerate(self.places) if place.part is Part.HUNK]
+        self.heads = [i for i, place in enumerate(self.places) if self._is_head(place)]
         self.cursor = min(self.cursor, max(len(self.places) - 1, 0))
         if here is not None:
             near = [i for i, place in enumerate(self.places) if place[:4] == here[:4]]
             same_hunk = [i for i, place in enumerate(self.places) if place[1:3] == here[1:3]]
             self.cursor = next(iter(near or same_hunk), self.cursor)
+
+    def _is_head(self, place: Place) -> bool:
+        """Say if what is seen at once begins here: a hunk, or a file that has none to show."""
+        if place.part is not Part.FILE or self.diff is None:
+            return place.part is Part.HUNK
+        file = self.diff.files[place.file]
+        return not file.hunks or self.shape.is_folded_file(file)
 
     def set_split(self, *, is_split: bool) -> None:
         """Both sides beside each other, or one under the other."""
@@ -100,6 +111,7 @@ class DiffPane:
     def scroll(self, by: int) -> None:
         """Move the code sideways."""
         self.aside = max(min(self.aside + by, _MOST_SCROLL), 0)
+        self.layouts += 1
 
     # Where.
 
@@ -124,6 +136,16 @@ class DiffPane:
         """The key of the hunk under the cursor; empty where there is none."""
         return self.key_of(self.place) if self.place else ""
 
+    def keys_at(self, place: Place | None) -> tuple[str, ...]:
+        """Return what a mark at a place is about: a hunk, or on a file's head all of the file."""
+        if self.diff is None or place is None or place.file >= len(self.diff.files):
+            return ()
+        return (self.key_of(place),) if place.hunk >= 0 else keys_of(self.diff, place.file)
+
+    def is_seen(self, place: Place) -> bool:
+        """Say if all that a place is about was seen."""
+        return self.seen.issuperset(self.keys_at(place))
+
     def _file_hunk(self, place: Place) -> tuple[FileDiff, Hunk] | None:
         if self.diff is None or place.hunk < 0:
             return None
@@ -146,6 +168,18 @@ class DiffPane:
         line = self._line(place)
         number = (line.new or line.old) if line else None
         return self.diff.files[place.file].path + (f":{number}" if number else "")
+
+    @property
+    def path(self) -> str:
+        """Return the file under the cursor, by its name as it is."""
+        return self.diff.paths[self.file] if self.diff and self.diff.paths else ""
+
+    def new_numbers(self) -> list[int]:
+        """Return the numbers of the new text's lines under the cursor or in the range, in order."""
+        start, end = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
+        here = self.file
+        lines = [self._line(p) for p in self.places[start : end + 1] if p.file == here]
+        return sorted({line.new for line in lines if line is not None and line.new})
 
     def range(self) -> list[str]:
         """The lines that are selected: from the anchor to the cursor, or the one under it."""
@@ -170,12 +204,13 @@ class DiffPane:
 
     def move(self, by: int) -> None:
         """So many rows down or up; blank rows and comments are passed over."""
-        step = 1 if by > 0 else -1
         at = max(min(self.cursor + by, len(self.places) - 1), 0)
-        while 0 < at < len(self.places) - 1 and self.places[at].part in _SKIPPED:
-            at += step
-        if self.places and self.places[at].part not in _SKIPPED:
-            self.cursor = at
+        ways = (range(at, len(self.places)), range(at, -1, -1))
+        for way in ways if by > 0 else reversed(ways):  # behind the last row, the nearest before it
+            for index in way:
+                if self.places[index].part not in _SKIPPED:
+                    self.cursor = index
+                    return
 
     def to_part(self, part: Part, by: int) -> bool:
         """To the next head of a hunk or a file."""
@@ -184,15 +219,19 @@ class DiffPane:
         return self._to([i for i, place in enumerate(self.places) if place.part is part], by)
 
     def to_new(self, by: int) -> bool:
-        """To the next hunk that was not seen."""
-        return self._to([i for i in self.heads if self.key_of(self.places[i]) not in self.seen], by)
+        """To the next hunk that was not seen, or file that has none."""
+        return self._to([i for i in self.heads if not self.is_seen(self.places[i])], by)
 
     def _to(self, rows: list[int], by: int) -> bool:
         ahead = [row for row in rows if (row - self.cursor) * by > 0]
         if not ahead:
             return False
-        self.cursor = ahead[0] if by > 0 else ahead[-1]
+        self._jump(ahead[0] if by > 0 else ahead[-1])
         return True
+
+    def _jump(self, index: int) -> None:
+        self.cursor = index
+        self.jumps += 1
 
     def to_file(self, index: int) -> None:
         """To a file's head."""
@@ -201,7 +240,7 @@ class DiffPane:
             for i, place in enumerate(self.places)
             if place.part is Part.FILE and place.file == index
         ]
-        self.cursor = next(iter(heads), self.cursor)
+        self._jump(next(iter(heads), self.cursor))
 
     def to_place(self, text: str) -> None:
         """To `src/a.py:88`, or to the file where the line is not in the diff."""
@@ -216,7 +255,7 @@ class DiffPane:
         for index, place in enumerate(self.places):
             line = self._line(place) if place.file == files[0] else None
             if line is not None and line.new == wanted:
-                self.cursor = index
+                self._jump(index)
                 return
 
     # Searching.
@@ -274,12 +313,44 @@ class DiffPane:
 
     # Rows.
 
+    @property
+    def is_wrapped(self) -> bool:
+        """Say if long lines go on in the next row now."""
+        return self.wraps and not self.aside
+
     def measure(self, cells: int) -> int:
-        """Return how many rows there are, so many cells wide; only comments are taller than one."""
-        tall = [i for i, place in enumerate(self.places) if place.part is Part.COMMENT]
-        extra = [len(self._comment_rows(self.places[i], cells)) - 1 for i in tall]
-        self._tall = _Tall(tall, [0, *accumulate(extra)])
+        """Return how many rows there are, so many cells wide."""
+        heights = ((at, self._height(place, cells)) for at, place in enumerate(self.places))
+        tall = [(at, height - 1) for at, height in heights if height > 1]
+        self._tall = _Tall([at for at, _ in tall], [0, *accumulate(more for _, more in tall)])
         return len(self.places) + self._tall.more[-1]
+
+    def _height(self, place: Place, cells: int) -> int:
+        """Return the rows of a place: comments and long lines have several."""
+        if place.part is Part.COMMENT:
+            return len(self._comment_rows(place, cells))
+        is_code = place.part is Part.LINE or place.part is Part.PAIR
+        if not is_code or not self.is_wrapped or self.diff is None:
+            return 1
+        lines = self.diff.files[place.file].hunks[place.hunk].lines
+        if place.part is Part.LINE:
+            return height_of(lines[place.line], line_room(cells))
+        width = (cells - 3) // 2
+        sides = ((place.line, width), (place.other, cells - 3 - width))
+        return max(height_of(lines[at], side_room(room)) for at, room in sides if at >= 0)
+
+    def hunk_end(self) -> int:
+        """Return the last place of the hunk under the cursor; on a file's, of its first one."""
+        here, end = self.place, self.cursor
+        if here is None:
+            return end
+        wanted = {here.hunk, max(here.hunk, 0)}
+        while end + 1 < len(self.places):
+            after = self.places[end + 1]
+            if after.file != here.file or after.hunk not in wanted or after.part is Part.BLANK:
+                break
+            end += 1
+        return end
 
     def row_of(self, index: int) -> int:
         """Return the first row of a place."""
@@ -301,6 +372,7 @@ class DiffPane:
             shape=self.shape,
             scroll=self.aside,
             shows_blanks=self.shows_blanks,
+            wraps=self.is_wrapped,
             query=self.query,
         )
         low, high = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))

@@ -1,5 +1,6 @@
 """Read a diff from the engine: whose, against what, with how many lines round each change."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.kit.screen import Board, Controller
 from tui.kit.textbox import Writing
+from tui.screens.diff.decided import decided_places, who_decided
 from tui.screens.diff.pane import DiffPane
 from tui.words.unshown import unshown_of
 
@@ -17,6 +19,7 @@ _WIDER = 8
 """So many times more lines round a change are asked for at once where more are wanted."""
 _MOST_CONTEXT = 1000
 SINCE = "what you saw last"
+_Places = Sequence[tuple[int, str]]
 
 
 class _Wanted(NamedTuple):
@@ -52,10 +55,11 @@ class Reading(Controller):
     def arrive(self) -> None:
         """Begin with another change; what has come since the last look can be asked for."""
         self._since = self.session.looked.get(self.session.about, "")
-        self.against = ""
+        self.against = self.session.diff_against
 
     def leave(self) -> None:
         """Keep in mind what is on screen now: it was seen last."""
+        self.session.diff_against = ""
         diff = self.pane.diff
         if diff is not None and diff.head and self._loaded.run:
             self.session.looked[f"{self._loaded.run}/{self._loaded.worker}"] = diff.head
@@ -67,7 +71,8 @@ class Reading(Controller):
         known = self._loaded
         if is_live and known.of[:2] == (run, here.worker) and self._is_still(here):
             beat = known.beat
-        moved = f"{change}{here.phase}{here.error}{here.behind}"
+        decided = self.session.bridge.decided.get((run, here.worker), 0)
+        moved = f"{change}{here.phase}{here.error}{here.behind}{decided}"
         return _Wanted(run, here.worker, here.attempt, self.against, self._context, moved, beat)
 
     def _is_still(self, here: WorkerView) -> bool:
@@ -103,8 +108,10 @@ class Reading(Controller):
         finally:
             if self._loading is wanted:
                 self._loading = None
+        told = await self._told(wanted)
         if wanted != self._loaded:
             return
+        self.pane.shape.told, self.pane.shape.decided = told
         if isinstance(found, str):
             self.reason = found
         else:
@@ -118,6 +125,14 @@ class Reading(Controller):
                 self.pane.to_place(self.session.diff_place)
                 self.session.diff_place = ""
         self.screen.draw()
+
+    async def _told(self, wanted: _Wanted) -> tuple[Mapping[str, str], Mapping[str, _Places]]:
+        """Return who decided what, where the diff is that of a merge with conflicts."""
+        here = self.session.worker_view
+        if here is None or here.phase is not Phase.CONFLICTED or wanted.against != "target":
+            return {}, {}
+        view = await self.session.bridge.conflicts(wanted.run, wanted.worker)
+        return ({}, {}) if isinstance(view, str) else (who_decided(view), decided_places(view))
 
     def is_overtaken(self) -> bool:
         """Say if the diff shows a tree that was still written to, and the worker has ended."""

@@ -2,8 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tui.ink import (
     BOLD,
     LINE,
@@ -23,8 +24,9 @@ from tui.ink import (
     words,
 )
 from tui.kit.syntax import Piece, changed_code, inked_change, signed
-from tui.kit.wording import Marks, changed_words, pairs
+from tui.kit.wording import Marks, changed_words, pairs_of
 from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of
+from tui.words.clean import clean_code
 from tui.words.comments import Comment
 from tui.words.cutting import cut_end, cut_path, wrap
 from tui.words.figures import MINUS, some
@@ -32,6 +34,9 @@ from tui.words.figures import MINUS, some
 _STRETCH = 100
 """So many lines are lexed at once."""
 _NUMBER = 5
+_NO_END = " \\ no line end"
+_MOST_ROWS = 400
+"""So many rows of one line are drawn: a file of one line could fill the whole view for ever."""
 
 
 def code_columns(part: Part | None, cells: int, *, is_old: bool) -> tuple[int, int]:
@@ -44,6 +49,24 @@ def code_columns(part: Part | None, cells: int, *, is_old: bool) -> tuple[int, i
     return (_NUMBER + 4, width) if is_old else (width + 3 + _NUMBER + 4, cells)
 
 
+def line_room(cells: int) -> int:
+    """Return the cells of the code of a row that shows one line."""
+    return max(cells - 2 * _NUMBER - 5, 1)
+
+
+def side_room(cells: int) -> int:
+    """Return the cells of the code of one side of a row that shows two lines."""
+    return max(cells - _NUMBER - 5, 1)
+
+
+def height_of(line: DiffLine, room: int) -> int:
+    """Return the rows that a line takes where long ones go on: only what changed has several."""
+    if line.sign is Sign.KEPT:
+        return 1
+    cells = width_of(line.text) + (0 if line.has_newline else len(_NO_END))
+    return min(max(-(-cells // room), 1), _MOST_ROWS)
+
+
 @dataclass(kw_only=True)
 class DiffPainter:
     """Inks rows of one diff. `scroll` is how far code is moved to the left."""
@@ -52,6 +75,7 @@ class DiffPainter:
     shape: Shape
     scroll: int = 0
     shows_blanks: bool = False
+    wraps: bool = False
     query: str = ""
 
     def rows(self, place: Place, cells: int, *, is_here: bool) -> list[Row]:
@@ -70,9 +94,9 @@ class DiffPainter:
             case Part.HUNK:
                 return [self._hunk_row(place, file, cells)]
             case Part.LINE:
-                return [self._unified(file, place, cells)]
+                return self._unified(file, place, cells)
             case Part.PAIR:
-                return [self._beside(place, cells)]
+                return self._beside(place, cells)
             case Part.COMMENT:
                 comment = self.shape.comments[place.other]
                 return comment_rows(comment, cells, is_stale=place.hunk < 0)
@@ -88,12 +112,14 @@ class DiffPainter:
             left = words(*left, f"  ► {why}folded")
         elif file.is_generated:
             left = words(*left, "  generated")
+        if told := self.shape.told.get(file.path):
+            left = words(*left, Span(f"  {told}", Ink(Role.ACCENT)))
         out = left_out_of(self.diff, place.file, self.shape.left_out)
         if out:
             left = words(*left, Span(f"  ✗ {out} left out", Ink(Role.REMOVED, bold=True)))
         right = words(
             *_counts(file.added, file.removed),
-            f"   {seen} of {some(whole, 'hunk')} seen " if whole else "",
+            f"   {seen} of {some(whole, 'hunk')} seen " if file.hunks else f"   {_seen(seen)} ",
         )
         return spread(left, right, cells)
 
@@ -107,44 +133,57 @@ class DiffPainter:
             mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
         where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
         note = "  only white space" if hunk.is_blank_only else ""
-        left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note)
+        chosen = self.shape.chosen(file, hunk)
+        by = (Span(f"  ≠ {chosen}", Ink(Role.ACCENT)),) if chosen else ()
+        left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note, *by)
         right = words(
             f"hunk {place.hunk + 1} of {len(file.hunks)}  ", *_counts(hunk.added, hunk.removed), " "
         )
         return spread(left, right, cells)
 
-    def _unified(self, file: FileDiff, place: Place, cells: int) -> Row:
+    def _unified(self, file: FileDiff, place: Place, cells: int) -> list[Row]:
         line = file.hunks[place.hunk].lines[place.line]
         numbers = f" {_number(line.old)} {_number(line.new)} "
-        room = cells - len(numbers) - 4
-        code = self._code(file, place.hunk, place.line, room)
-        return (Span(numbers, MUTED), *signed(code, line.sign, room + 4))
+        room = line_room(cells)
+        codes = self._codes(file, place.hunk, place.line, room)
+        return [
+            (Span(" " * len(numbers) if at else numbers, MUTED), *signed(code, line.sign, room + 4))
+            for at, code in enumerate(codes)
+        ]
 
-    def _beside(self, place: Place, cells: int) -> Row:
+    def _beside(self, place: Place, cells: int) -> list[Row]:
         width = (cells - 3) // 2
         left = self._side(place, place.line, width, is_old=True)
         right = self._side(place, place.other, cells - 3 - width, is_old=False)
-        return (*left, Span(" │ ", LINE), *right)
+        blanks = (fit((), width), fit((), cells - 3 - width))
+        rows = zip_longest(left, right)
+        return [(*(one or blanks[0]), Span(" │ ", LINE), *(two or blanks[1])) for one, two in rows]
 
-    def _side(self, place: Place, line: int, cells: int, *, is_old: bool) -> Row:
+    def _side(self, place: Place, line: int, cells: int, *, is_old: bool) -> list[Row]:
         file = self.diff.files[place.file]
         if line < 0:
-            return (Span("╱" * cells, LINE),)  # noqa: RUF001 - the sign for "no line here"
+            return [(Span("╱" * cells, LINE),)]  # noqa: RUF001 - the sign for "no line here"
         given = file.hunks[place.hunk].lines[line]
-        number = _number(given.old if is_old else given.new)
-        code = self._code(file, place.hunk, line, cells - _NUMBER - 5)
-        return (Span(f" {number} ", MUTED), *signed(code, given.sign, cells - _NUMBER - 1))
+        number = f" {_number(given.old if is_old else given.new)} "
+        return [
+            (Span(" " * len(number) if at else number, MUTED), *signed(code, given.sign, cells - 6))
+            for at, code in enumerate(self._codes(file, place.hunk, line, side_room(cells)))
+        ]
 
-    def _code(self, file: FileDiff, hunk: int, line: int, cells: int) -> Row:
-        """The code of a line with syntax and changed words, moved sideways, cut at the edge."""
+    def _codes(self, file: FileDiff, hunk: int, line: int, cells: int) -> list[Row]:
+        """The code of a line with syntax and changed words: cut at the edge, or in several rows."""
         given = file.hunks[hunk].lines[line]
         marks = self._marks(file.hunks[hunk], line)
         row = changed_code(self._pieces(file, hunk, line), given.sign, marks)
         if self.shows_blanks:
             row = tuple(Span(span.text.replace(" ", "·"), span.ink) for span in row)
+        row = _ended(row, given)
         if self.query:
             row = lit(row, self.query)
-        return moved(row, self.scroll, cells)
+        count = height_of(given, cells) if self.wraps else 1
+        if count == 1:
+            return [moved(row, self.scroll, cells)]
+        return [slice_row(row, at * cells, (at + 1) * cells) for at in range(count)]
 
     def _pieces(self, file: FileDiff, hunk: int, line: int) -> tuple[Piece, ...]:
         start = line - line % _STRETCH
@@ -156,7 +195,7 @@ class DiffPainter:
         given = hunk.lines[line]
         if given.sign is Sign.KEPT:
             return ()
-        other = _pairs_of(hunk).get(line)
+        other = pairs_of(hunk).get(line)
         if other is None:
             return ()
         if given.sign is Sign.REMOVED:
@@ -164,12 +203,14 @@ class DiffPainter:
         return changed_words(hunk.lines[other].text, given.text)[1]
 
 
-def _pairs_of(hunk: Hunk) -> dict[int, int]:
-    """The pairs of a hunk, kept beside it: a hunk is frozen, and asked for once per line."""
-    found: dict[int, int] | None = hunk.__dict__.get("_pairs")
-    if found is None:
-        found = hunk.__dict__["_pairs"] = pairs(hunk.lines)
-    return found
+def _ended(row: Row, line: DiffLine) -> Row:
+    """The row with what its end hides: blanks that were added there, and a missing line end."""
+    text = line.text
+    hidden = len(text) - len(text.rstrip(" "))
+    if line.sign is Sign.ADDED and hidden:
+        cells = row_width(row) - hidden
+        row = (*slice_row(row, 0, cells), Span("·" * hidden, Ink(Role.TEXT, Role.ADDED_WORD)))
+    return row if line.has_newline else (*row, Span(_NO_END, MUTED))
 
 
 def lit(row: Row, query: str) -> Row:
@@ -192,18 +233,33 @@ def comment_rows(comment: Comment, cells: int, *, is_stale: bool = False) -> lis
     ink = Ink(Role.ACCENT)
     lead = Span(" " * 12)
     state = "sent" if comment.is_sent else "not sent yet"
+    if comment.suggestion is not None and not comment.is_sent:
+        state = "not sent yet; a applies it"
     state = f"{state}, the code has changed since" if is_stale else state
-    title = f" you, line {comment.number} "
+    lines = f"line {comment.number}"
+    if comment.suggestion is not None and comment.first < comment.number:
+        lines = f"lines {comment.first} to {comment.number}"
+    what = "you suggest" if comment.suggestion is not None else "you"
+    title = f" {what}, {lines} "
     rows: list[Row] = [(lead, Span(f"╭─{title}{'─' * (width - len(title) - 3)}╮", ink))]
     if is_stale:
         quoted = cut_end(comment.code.split("\n")[0].strip(), width - 4)
         rows.append(
             (lead, Span("│ ", ink), *fit((Span(quoted, MUTED),), width - 4), Span(" │", ink))
         )
-    rows += [
-        (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
-        for text in wrap(comment.text, width - 4)
-    ]
+    if comment.suggestion is not None:
+        changed = [(f"{MINUS} ", line, Role.REMOVED) for line in comment.code.split("\n")]
+        changed += [("+ ", line, Role.ADDED) for line in comment.suggestion.split("\n")]
+        rows += [
+            (lead, Span("│ ", ink), *fit((Span(text, Ink(role)),), width - 4), Span(" │", ink))
+            for sign, line, role in changed
+            for text in wrap(f"{sign}{clean_code(line)}", width - 4)
+        ]
+    if comment.text or comment.suggestion is None:
+        rows += [
+            (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
+            for text in wrap(comment.text, width - 4)
+        ]
     rows.append(
         (
             lead,
@@ -228,6 +284,10 @@ def _counts(added: int, removed: int) -> Row:
     if removed:
         row += [Span(" " if added else ""), Span(f"{MINUS}{removed}", Ink(Role.REMOVED))]
     return tuple(row)
+
+
+def _seen(count: int) -> str:
+    return "✓ seen" if count else "○ new"
 
 
 def _number(number: int | None) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from engine.messages.commands import BeginFrom, RetryWorker, Steer
+from engine.messages.diffs import ChangeDiff
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.kit.screen import Controller
@@ -77,6 +78,8 @@ class Commenting(Controller):
             return
         known = self.pane.known_keys()
         text = "\n\n".join(_as_words(each, is_stale=each.key not in known) for each in pending)
+        if worker.phase is not Phase.RUNNING:
+            text = "\n\n".join(filter(None, (text, _left_out_words(self.pane.diff, worker))))
         command = self._carrier(worker, text)
         if command is None:
             self.refuse("send", f"{worker.worker} can take no comments now")
@@ -103,8 +106,29 @@ class Commenting(Controller):
         return None
 
 
+def _left_out_words(diff: ChangeDiff | None, worker: WorkerView) -> str:
+    """Tell an agent which parts of its change the next attempt begins without."""
+    out = set(worker.left_out)
+    places = [
+        f"{file.path}:{hunk.lines[0].new or hunk.lines[0].old or 1}"
+        for file, keys in zip(diff.files if diff else (), diff.keys if diff else (), strict=True)
+        for hunk, key in zip(file.hunks, keys, strict=True)
+        if key in out
+    ]
+    if not out:
+        return ""
+    named = f": {', '.join(places)}" if places else ""
+    return (
+        f"I left {some(len(out), 'part')} of your change out{named}."
+        " The working tree is without them now; bring none of them back unless I ask for it above."
+    )
+
+
 def _as_words(comment: Comment, *, is_stale: bool) -> str:
     """A comment as an agent reads it: where, the code, what is said of it."""
+    if patch := comment.patch():
+        said = f"\n{comment.text}" if comment.text else ""
+        return f"{comment.path}:{comment.number}\nMake this change of mine:\n{patch}{said}"
     code = "\n".join(f"> {line}" for line in comment.code.split("\n"))
     stale = " (as it was when this was written)" if is_stale else ""
     return f"{comment.path}:{comment.number}{stale}\n{code}\n{comment.text}"

@@ -8,16 +8,18 @@ from textual.app import ComposeResult
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers import ON_WORKERS
+from tui.controllers import ON_WORKERS, CheckOutput
 from tui.ink import TEXT, Row, Span, words
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.diff.drops import Dropping
+from tui.screens.diff.edits import Editing
 from tui.screens.diff.moves import Moving
-from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane
+from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane, file_strip
 from tui.screens.diff.reading import Reading
+from tui.screens.diff.result import Result
 from tui.screens.diff.says import Commenting
 from tui.screens.diff.view import DiffView
 from tui.words.figures import some
@@ -31,12 +33,13 @@ class DiffScreen(Board):
     """A change against what it is compared with."""
 
     CSS_PATH = Path(__file__).with_name("diff.tcss")
-    held = (Moving, Commenting, Dropping, Reading, *ON_WORKERS)
+    held = (Moving, Commenting, Editing, Dropping, Reading, Result, CheckOutput, *ON_WORKERS)
     kind = "diff"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.reading, self.dropping = self.does(Reading), self.does(Dropping)
+        self.editing = self.does(Editing)
         self.pane = self.reading.pane
         self._mode = "auto"
         self._is_zoomed = False
@@ -72,6 +75,7 @@ class DiffScreen(Board):
         worker, diff, view = self.session.worker_view, self.pane.diff, self.query_one(DiffView)
         self.set_class(not self.pane.places, "-bare")
         self.set_class(self._is_zoomed, "-zoomed")
+        self.set_class(diff is not None and len(diff.files) == 1, "-alone")
         if worker and diff:
             is_wide = self._mode == "auto" and self.size.width >= SPLIT_FROM
             self.pane.set_left_out(worker.left_out)
@@ -79,10 +83,18 @@ class DiffScreen(Board):
         view.instead = self._instead(scene)
         view.update()
         files = self.query_one("#files", Rows)
+        files.styles.max_height = (
+            len(diff.files) + 1 if diff and self.has_class("-narrow") else None
+        )
         if worker and diff and diff.files and files.size:
             send = self.key_of("send")
             here = self.pane.file
-            rows, places = file_pane(diff, self.pane.shape, worker, here=here, send_key=send)
+            shape = self.pane.shape
+            rows, places = (
+                file_strip(diff, shape, worker, here=here, cells=files.cells)
+                if self.has_class("-narrow")
+                else file_pane(diff, shape, worker, here=here, send_key=send)
+            )
             files.show(rows, range(places[here], places[here] + 3))
 
     def _instead(self, scene: Scene) -> Sequence[Row]:
@@ -120,7 +132,7 @@ class DiffScreen(Board):
         first = ("merge",) if here and here.phase is Phase.CONFLICTED else ()
         return (
             *first,
-            *("mark", "down", "comment", "send", "no", "yes", "land", "select", "diff"),
+            *("mark", "down", "comment", "edit", "send", "no", "yes", "land", "select", "diff"),
             "show_split",
             *("more", "search"),
         )
@@ -131,8 +143,15 @@ class DiffScreen(Board):
         return identity_of(worker, diff.result if diff and self.reading.against else "")
 
     def why_not(self, idea: str) -> str:
+        if idea == "yes" and self.editing.suggestion:
+            return self.editing.why_not("edit")
+        here = self.session.worker_view
+        if idea == "land" and here and here.phase is Phase.CONFLICTED:
+            return self.does(Result).why_not(idea)
         if idea in {"yes", "land"} and self.reading.is_overtaken():
             return super().why_not(idea) or "its diff is being read"
+        if idea in {"edit", "edit_all"}:
+            return self.editing.why_not(idea)
         if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
             return self._why_not_here(idea)
         return super().why_not(idea)
@@ -155,7 +174,16 @@ class DiffScreen(Board):
     def label_of(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:
             return self.dropping.label_of(idea, "")
+        if idea == "yes" and self.editing.suggestion:
+            return "apply"
         return super().label_of(idea)
+
+    def do_yes(self) -> None:
+        """Apply the suggestion under the cursor; without one approve the change."""
+        if suggestion := self.editing.suggestion:
+            self.editing.apply(suggestion)
+        else:
+            self.hand_on("yes")
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.pane.path_and_line.rpartition(":")

@@ -6,12 +6,16 @@ from textual import events
 from textual.message import Message
 from textual.selection import Selection
 
+from engine.messages.diffs import Sign
 from tui.ink import Row, Span, head_of
 from tui.kit.scrolled import Scrolled
 from tui.screens.diff.layout import Part
 from tui.screens.diff.page import edge_map
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.rows import code_columns
+
+_ABOVE = 2
+"""So many rows above the head of a long hunk stay on screen."""
 
 
 class DiffView(Scrolled):
@@ -29,6 +33,7 @@ class DiffView(Scrolled):
         self.instead: Sequence[Row] = ()
         self._eye: tuple[object, ...] = ()
         self._measured: tuple[object, ...] = ()
+        self._jumps = 0
         self._selects_old = False
 
     @property
@@ -54,17 +59,22 @@ class DiffView(Scrolled):
                 self.screen.clear_selection()
             self.measure(pane.measure(self.code_cells) if pane.places else len(self.instead))
         if self._eye != (eye := self._looked_at()):
-            self._eye = eye
-            self._follow()
+            is_jump = self._jumps != self.pane.jumps
+            self._eye, self._jumps = eye, self.pane.jumps
+            self._follow(is_jump=is_jump)
         self.paint()
 
     def _looked_at(self) -> tuple[object, ...]:
-        return (*self._measured, self.pane.cursor, self.size.height)
+        return (*self._measured, self.pane.cursor, self.pane.jumps, self.size.height)
 
-    def _follow(self) -> None:
-        """Scroll as little as brings the cursor on screen."""
-        begin = self.pane.row_of(self.pane.cursor)
-        self.go_to(max(min(self.top, begin), begin + 1 - self.size.height))
+    def _follow(self, *, is_jump: bool) -> None:
+        """Scroll as little as brings the cursor on screen; after a jump, all of its hunk."""
+        pane, height = self.pane, self.size.height
+        begin = pane.row_of(pane.cursor)
+        end = begin
+        if is_jump and pane.places:
+            end = min(pane.row_of(pane.hunk_end()), begin + height - 1 - _ABOVE)
+        self.go_to(max(min(self.top, begin), end + 1 - height))
 
     def rows_at(self, number: int, count: int) -> Sequence[Row]:
         """Return at most so many rows, from one on."""
@@ -90,8 +100,18 @@ class DiffView(Scrolled):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected code, and what stands between it and the next."""
-        chosen = (self._chosen_of(selection, *row) for row in self.texts(selection).items())
-        return "\n".join(text for text in chosen if text is not None), "\n"
+        chosen: list[str] = []
+        last = -1
+        for number, row in self.texts(selection).items():
+            text, place = self._chosen_of(selection, number, row), self.pane.place_at(number)
+            if text is None:
+                continue
+            if chosen and place == last and self.pane.is_wrapped:
+                chosen[-1] += text  # the same line, gone on in the next row
+            else:
+                chosen.append(text)
+            last = place
+        return "\n".join(chosen), "\n"
 
     def _chosen_of(self, selection: Selection, number: int, text: str) -> str | None:
         """Return the selected code, a line whole where it is cut; None where there is no line."""
@@ -100,9 +120,13 @@ class DiffView(Scrolled):
         if line is None:
             return None if self._part_at(number) is Part.PAIR else text[start:stop]
         first, end = self._code_at(number)
-        moved = len(head_of(line.text, self.pane.aside)) - first
+        above = number - self.pane.row_of(self.pane.place_at(number))
+        before = self.pane.aside + above * (end - first - 1)
+        moved = len(head_of(line.text, before)) - first
         span = selection.get_span(number)
         is_to_end = span is None or not 0 <= span[1] < end
+        if is_to_end and self.pane.is_wrapped and line.sign is not Sign.KEPT:
+            return line.text[start + moved :][: end - start - 1]
         return line.text[start + moved : None if is_to_end else stop + moved]
 
     def _part_at(self, number: int) -> Part | None:

@@ -4,6 +4,7 @@ A table that leaves room shows its focused worker below, as large as a tile or c
 is made of pieces, each with its place; a piece is drawn when it is seen.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -25,6 +26,7 @@ from tui.kit.lists import (
 )
 from tui.kit.meters import heading
 from tui.kit.tiles import tile
+from tui.words.clean import clean
 from tui.words.scene import Scene
 from tui.words.standing import Band, Held, band_of, bands_of, step_of
 
@@ -126,15 +128,29 @@ def look_at(scene: Scene, size: tuple[int, int], detail: int) -> tuple[Form, int
     return form, columns
 
 
+class Order(StrEnum):
+    """The orders of workers, by what is said of each; the last two show as a table."""
+
+    NEED = "who needs you comes first"
+    PLAN = "plan order, in the table"
+    NODE = "by where each works, in the table"
+
+
+def orders_of(run: RunView | None) -> tuple[Order, ...]:
+    """Return the orders that tell something of a run: places do where there is more than one."""
+    has_places = run is not None and any(worker.site for worker in run.workers)
+    return tuple(Order) if has_places else (Order.NEED, Order.PLAN)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """Hold the wishes for Fleet: larger or smaller, in plan order, standing still, in part.
+    """Hold the wishes for Fleet: larger or smaller, an order, standing still, in part.
 
     `shown` names the workers that are to be seen; None stands for all.
     """
 
     detail: int = 0
-    is_plan_order: bool = False
+    order: Order = Order.NEED
     held: Held | None = None
     shown: frozenset[str] | None = None
 
@@ -152,6 +168,8 @@ def lay_out(
         return FleetPage(form=Form.TABLE)
     cells, height = size
     form = form_of(run, cells, height, wish.detail)
+    if wish.order is Order.NODE and form is Form.TILES:
+        form = Form.TABLE
     bands = {band: wish.shows(ws) for band, ws in bands_of(run, wish.held).items()}
     workers = [worker for band in Band for worker in bands[band]]
     if form is Form.TILES:
@@ -160,8 +178,12 @@ def lay_out(
     elif form is Form.EMERGENCY:
         page = _emergency(scene, run, bands, cells=cells, focused=focused)
     else:
-        listed = wish.shows(run.workers) if wish.is_plan_order else workers
+        listed = wish.shows(run.workers) if wish.order is Order.PLAN else workers
+        if wish.order is Order.NODE:
+            listed = sorted(listed, key=lambda worker: worker.site)
         page = _table(scene, run, listed, cells=cells, focused=focused)
+        if wish.order is Order.NODE:
+            page = replace(page, pieces=_by_node(page.pieces, listed, cells))
         here = next((worker for worker in listed if worker.worker == focused), None)
         page = _with_close_up(page, scene, here, size) if here else page
     stood = {w.worker: band for band in Band for w in bands[band]}
@@ -189,6 +211,21 @@ def _listed(
         Piece(worker.worker, 0, y, cells, 1, partial(draw, worker))
         for y, worker in enumerate(workers)
     )
+
+
+def _by_node(
+    pieces: Sequence[Piece], workers: Sequence[WorkerView], cells: int
+) -> tuple[Piece, ...]:
+    """Return the rows of workers with a heading before those of each place."""
+    found: list[Piece] = []
+    counts = Counter(worker.site for worker in workers)
+    for piece, worker in zip(pieces, workers, strict=True):
+        if counts[worker.site]:
+            name, figure = clean(worker.site) or "this machine", str(counts.pop(worker.site))
+            draw = partial(_one_row, partial(heading, name, figure=figure, cells=cells))
+            found.append(Piece(f"{name} ", 0, len(found), cells, 1, draw, is_worker=False))
+        found.append(piece._replace(y=len(found)))
+    return tuple(found)
 
 
 def _with_close_up(

@@ -19,7 +19,7 @@ from tui.kit.rail import rail
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
-from tui.screens.fleet.page import FleetPage, Form, Wish, lay_out, look_at, move
+from tui.screens.fleet.page import FleetPage, Form, Order, Wish, lay_out, look_at, move, orders_of
 from tui.screens.fleet.pane import FleetPane, Rail, WorkerTile
 from tui.screens.fleet.welcome import welcome
 from tui.words.filtering import filters
@@ -43,7 +43,7 @@ class FleetScreen(Board):
         super().__init__(session)
         self.page: FleetPage | None = None
         self.detail = 0
-        self.is_plan_order = False
+        self.order = Order.NEED
         self._range: tuple[str, frozenset[str]] | None = None
         self._has_looked = False
 
@@ -70,7 +70,7 @@ class FleetScreen(Board):
         held = self.page.held if self.page and self.is_fingered else None
         wish = Wish(
             detail=self.detail,
-            is_plan_order=self.is_plan_order,
+            order=self.order,
             held=held,
             shown=self._shown(),
         )
@@ -289,8 +289,10 @@ class FleetScreen(Board):
         return super().why_not(idea)
 
     def do_show_order(self) -> None:
-        self.is_plan_order = not self.is_plan_order
-        self.say("plan order, in the table" if self.is_plan_order else "who needs you comes first")
+        orders = orders_of(self.session.run)
+        after = orders.index(self.order) + 1 if self.order in orders else 0
+        self.order = orders[after % len(orders)]
+        self.say(self.order)
 
     # Marking.
 

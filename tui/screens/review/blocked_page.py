@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engine.messages.results import WorkerView
 
 _MOST_FILES = 8
+_NO_CARRY = "They cannot be carried: they conflict with the change in these files."
 
 
 class Way(NamedTuple):
@@ -68,7 +69,9 @@ def ways_of(worker: WorkerView | None) -> Sequence[Way]:
     """List what can be done now; nothing where no edits are in the way."""
     if worker is None or not is_blocked(worker):
         return ()
-    return (_NO_MORE,) if worker.phase is Phase.LANDING else _WAYS
+    if worker.phase is Phase.LANDING:
+        return (_NO_MORE,)
+    return tuple(way for way in _WAYS if not (worker.is_carry_refused and way.edits is Edits.CARRY))
 
 
 def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> list[Row]:
@@ -83,6 +86,9 @@ def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> lis
     ]
     if len(paths) > _MOST_FILES:
         rows.append(words(f"  and {some(len(paths) - _MOST_FILES, 'file')} more"))
+    if worker.is_carry_refused:
+        rows.append(())
+        rows += [(Span("  "), Span(text, Ink(Role.FAILED))) for text in wrap(_NO_CARRY, cells - 4)]
     rows += [(), heading("HOW TO GO ON", cells)]
     for way in ways_of(worker):
         said = [words("  ", Span(f"{keys.get(way.idea, ''):<4}", KEY), Span(way.label, BOLD))]

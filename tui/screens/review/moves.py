@@ -81,7 +81,11 @@ class Moving(Controller):
         )
 
     def do_diff(self) -> None:
-        """Each side against the base, or the sides against each other."""
+        """Each side to the base, or side to side; when all is decided, the whole result."""
+        if self.pane.shown and self.pane.shown.is_resolved and not self.pane.shown.doing:
+            self.session.diff_against = "target"
+            self.screen.go("diff")
+            return
         self.is_side_to_side = not self.is_side_to_side
 
     def do_open(self) -> None:

@@ -76,6 +76,11 @@ class Needs(Controller):
         """Return why nothing can be done to the lines of this conflict."""
         return "" if self.pane.hunk else "this conflict is decided as a whole"
 
+    def sides(self, idea: str) -> str:
+        """Return why the sides cannot be held against each other; once all is decided, none is."""
+        view = self.pane.shown
+        return "" if view and view.is_resolved and not view.doing else self.hunk(idea)
+
     def ask(self, idea: str) -> str:
         """Return why no agent can be asked about it."""
         view, hunk = self.pane.shown, self.pane.hunk
@@ -143,7 +148,7 @@ NEEDS: Mapping[str, _Need] = {
     "pause": _Need(
         _because("no edits of yours keep it from landing"), is_change=True, of_conflict=False
     ),
-    "diff": _Need(Needs.hunk),
+    "diff": _Need(Needs.sides),
     "check": _Need(Needs.check),
     "land": _Need(Needs.land),
     "yes": _Need(Needs.approve, of_conflict=False),

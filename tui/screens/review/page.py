@@ -163,7 +163,9 @@ def _changed_since(view: ConflictView) -> Row:
         name = cut_path(view.to_look_at[0], 30)
         said = f"{moved}{name} was set by hand before that: look at it once more."
         return words(mark, Span(said, TEXT))
-    return words(mark, Span(moved, TEXT), "Every choice was kept.") if moved else ()
+    if moved:
+        return words(mark, Span(moved, TEXT), "Every choice was kept.")
+    return words(mark, Span(view.caveat, TEXT)) if view.caveat else ()
 
 
 def _asked(pane: ReviewPane) -> Row:
@@ -187,7 +189,8 @@ def onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
         said = f"Everything is decided. {land} lets the worker go on from it."
         return words(Span(said, TEXT))
     if view.is_resolved:
-        said = f"Everything is decided. {check} checks exactly this"
+        shows = keys.get("diff", "")
+        said = f"Everything is decided. {shows} shows the whole result, {check} checks it"
         return words(Span(f"{said}, {land} lands it. ", TEXT))
     undo = f"Every choice can be undone with {keys.get('undo', '')}, also after a restart."
     if view.doing:

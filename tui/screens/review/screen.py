@@ -5,7 +5,7 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 
-from tui.controllers import ON_WORKERS
+from tui.controllers import ON_WORKERS, CheckOutput
 from tui.ink import Row, Span, blank
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -41,11 +41,16 @@ _ORDER = (
 )
 
 
+_RESOLVED = (
+    *("diff", "land", "check", "show_check", "undo", "down", "open", "edit_all", "no_wide"),
+)
+
+
 class ReviewScreen(Board):
     """A worker's conflicts, as a card or in three columns."""
 
     CSS_PATH = Path(__file__).with_name("review.tcss")
-    held = (Moving, Blocked, Taking, OwnTexts, Finishing, Conflicts, *ON_WORKERS)
+    held = (Moving, Blocked, Taking, OwnTexts, Finishing, Conflicts, CheckOutput, *ON_WORKERS)
     kind = "review"
 
     def __init__(self, session: Session) -> None:
@@ -140,7 +145,18 @@ class ReviewScreen(Board):
         if self.pane.merged is not None:
             return ("down", "unit_down", "next", "edit_all", "more", "land", "check")
         if self.pane.shown.is_resolved:
-            return ("land", "check", "undo", "down", "open", "edit_all", "no_wide", "back")
+            return (
+                "diff",
+                "land",
+                "check",
+                "show_check",
+                "undo",
+                "down",
+                "open",
+                "edit_all",
+                "no_wide",
+                "back",
+            )
         ideas = [idea for idea in _ORDER if idea not in TAKING or self.pane.offer_of(idea)]
         return ("down", *ideas, "back")
 
@@ -154,6 +170,8 @@ class ReviewScreen(Board):
             return way.label
         if self.pane.shown and self.pane.shown.doing and idea == "land":
             return "write it"
+        if idea == "diff" and self.pane.shown and self.pane.shown.is_resolved:
+            return "result"
         if idea == "back":
             return "leave" if self.session.is_alone else ""
         return action.label if action else ""

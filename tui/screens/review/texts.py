@@ -29,29 +29,32 @@ class OwnTexts(Controller):
         offer = pane.offer.text if pane.offer else None
         draft = hunk.result if hunk.result is not None else offer
         draft = side_text(hunk.target) if draft is None else draft
+        ends = "\r\n" if _ends_all(draft, "\r\n") else "\n"
+        draft = draft.replace(ends, "\n")
         if not _can_be_typed(draft):
             self.refuse(
                 "edit",
                 "it holds characters that cannot be typed",
-                "t, i and b keep them",
+                f"t, i and b keep them; {self.screen.key_of('edit_all')} edits the file",
             )
             return
         path, line = pane.raw.files[matter.file].path, hunk.line
         writing = Writing(
             f"{clean_name(path)}:{line}",
             "this text stands in the conflict's place",
-            lambda text: self._write_hunk(path, hunk.key, text),
+            lambda text: self._write_hunk(path, hunk.key, text, ends),
             key=f"hunk {hunk.key}",
             may_be_empty=True,
             is_code=True,
+            file=path,
         )
         self.screen.write(writing, draft.removesuffix("\n"))
 
-    def _write_hunk(self, path: str, key: str, text: str) -> None:
+    def _write_hunk(self, path: str, key: str, text: str, ends: str) -> None:
         if not _can_be_typed(text):
             self.refuse("edit", "it holds characters that cannot be shown")
             return
-        text = f"{text}\n" if text else ""
+        text = f"{text}\n".replace("\n", ends) if text else ""
         self.screen.does(Conflicts).decide(
             (WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True
         )
@@ -73,14 +76,14 @@ class OwnTexts(Controller):
             return
         found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
         file = None if isinstance(found, str) else found.looked_at
-        if file is None or file.text is None or not _is_utf8(file.text):
+        if file is None or file.text is None or "\0" in file.text:
             why = found if isinstance(found, str) else "it is no text that an editor could keep"
             self.refuse("edit_all", why)
             return
         name = f"file {raw.run} {raw.worker} {path}"
         drafts, key = self.session.drafts, self.screen.key_of("edit_all")
         begun = drafts.get(name, file.text)
-        edited, problem = await edit_text(self.screen.app, begun)
+        edited, problem = await edit_text(self.screen.app, begun, name=path)
         if problem:
             self.refuse("edit_all", problem)
             return
@@ -110,14 +113,11 @@ class OwnTexts(Controller):
         self.screen.begin_outside(partial(self._edit_path, path.strip()))
 
 
+def _ends_all(text: str, ends: str) -> bool:
+    """Say if every line of a text ends so."""
+    return text.count("\n") == text.count(ends) > 0
+
+
 def _can_be_typed(text: str) -> bool:
     """A box shows all of it, and gives the same back."""
     return all(char.isprintable() or char in "\n\t" for char in text)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\r" not in text

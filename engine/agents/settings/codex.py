@@ -15,8 +15,9 @@ from typing import Any
 from engine.agents.contract import LaunchRequest
 from engine.agents.options import more_arguments
 from engine.agents.permitting import is_allowed_unasked
-from engine.agents.records import Record, at, text_of
-from engine.agents.user_settings import SettingsCopy
+from engine.agents.records import Record, at, read_record, text_of
+from engine.agents.settings.copied import SettingsCopy
+from engine.agents.settings.files import data_of_login
 from engine.errors import AgentError
 from engine.plan.model import PermissionMode
 
@@ -218,10 +219,7 @@ def _kept_login(request: LaunchRequest) -> object:
     if not request.user_home:
         return None
     folder = request.environment.get("CODEX_HOME") or f"{request.user_home}/{_FOLDER}"
-    try:
-        return json.loads(Path(folder, "auth.json").read_bytes())
-    except (OSError, ValueError):
-        return None
+    return read_record(data_of_login(Path(folder, "auth.json")))
 
 
 # ---------------------------------------------------------------------- TOML

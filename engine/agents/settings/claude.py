@@ -7,8 +7,9 @@ from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.options import more_arguments, picked
-from engine.agents.records import Record, at, text_of
-from engine.agents.user_settings import SettingsCopy
+from engine.agents.records import Record, at, read_record, table_of, text_of
+from engine.agents.settings.copied import SettingsCopy
+from engine.agents.settings.files import data_of_login
 from engine.system import IS_PORTABLE
 
 _FOLDER = ".claude"
@@ -78,7 +79,7 @@ def login_of_claude(request: LaunchRequest) -> str:
 def wanted_login_of_claude(request: LaunchRequest) -> str:
     """Return how to log in, where there is nothing by which Claude Code could."""
     given = {*environment_of_claude(request), *request.choice.env}
-    is_kept = not request.user_home or IS_PORTABLE or _login_file(request).is_file()
+    is_kept = not request.user_home or IS_PORTABLE or bool(data_of_login(_login_file(request)))
     if is_kept or "--settings" in more_arguments(request):
         return ""  # its file may be renewed, a keychain may hold it
     found = given & {*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE}
@@ -89,7 +90,7 @@ def settings_of_claude(request: LaunchRequest) -> SettingsCopy:
     """Return the user's own instructions, skills, commands, sub-agents and MCP servers."""
     copy = _copy(request)
     copy.instructions("CLAUDE.md")
-    for name in _IMPORT.findall(copy.text("CLAUDE.md") or ""):
+    for name in _IMPORT.findall(copy.words_of("CLAUDE.md") or ""):
         if ".." not in Path(name).parts:
             copy.instructions(name.removeprefix("~/.claude/"))
     copy.folders("rules", "skills", "commands", "agents", "output-styles")
@@ -121,7 +122,7 @@ def _copy_servers(request: LaunchRequest, copy: SettingsCopy) -> None:
     is_moved = request.environment.get("CLAUDE_CONFIG_DIR")
     known = copy.json(".claude.json" if is_moved else f"{request.user_home}/.claude.json")
     here = at(known, "projects", request.folder) or {}
-    found = {**(known.get("mcpServers") or {}), **(at(here, "mcpServers") or {})}
+    found = {**table_of(known.get("mcpServers")), **table_of(at(here, "mcpServers"))}
     if servers := copy.servers(found, "~/.claude.json"):
         copy.put(".claude.json", json.dumps({"mcpServers": servers}))
 
@@ -139,10 +140,7 @@ def _token(request: LaunchRequest) -> dict[str, str]:
     """
     if not request.user_home:
         return {}
-    try:
-        kept = json.loads(_login_file(request).read_bytes())
-    except (OSError, ValueError):
-        return {}
+    kept = read_record(data_of_login(_login_file(request)))
     token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))
     is_live = isinstance(expires_ms, int | float) and expires_ms / 1000 > time.time()
     return {_TOKEN: token} if isinstance(token, str) and is_live else {}

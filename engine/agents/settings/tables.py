@@ -8,8 +8,8 @@ from engine.agents.contract import LaunchRequest
 from engine.agents.options import more_arguments
 from engine.agents.prompting import system_text
 from engine.agents.records import Record, at, text_of
+from engine.agents.settings.copied import SettingsCopy, references_in
 from engine.agents.tables import AgentTable
-from engine.agents.user_settings import SettingsCopy, references_in
 from engine.errors import AgentError
 from engine.redaction import is_key_like
 

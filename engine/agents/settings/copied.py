@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -18,17 +17,19 @@ from typing import Any
 from engine.agents.contract import CopiedSettings, LaunchFile, LaunchRequest
 from engine.agents.options import folders_of
 from engine.agents.records import Record, text_of
+from engine.agents.settings.files import (
+    MOST_BYTES,
+    MOST_FILES,
+    UnreadableError,
+    data_of,
+    entries_of,
+    files_below,
+)
 from engine.errors import AgentError
 from engine.plan.model import SettingsWish
 from engine.redaction import Redactor, is_key_like, secret_values
 from engine.sandbox.view import SYSTEM_FOLDERS
 
-MOST_FILES, MOST_BYTES = 500, 8 << 20
-"""The most that is copied for one worker: settings are texts, and every worker has a copy."""
-_SECRET_FILES = (
-    *(".env", ".env.*", "*.pem", "*.key", "id_*", ".netrc", "auth.json", "*credentials*"),
-    *("oauth_creds.json", ".git", "node_modules", "__pycache__"),
-)
 _REFERENCE = re.compile(r"\$\{(\w+)(?::-[^}]*)?\}|\$(\w+)|\{env:(\w+)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*[\s\S]*?\*/')
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
@@ -118,8 +119,15 @@ class SettingsCopy:
         self._files[into] = LaunchFile(path=into, data=text.encode(), mode=mode)
 
     def text(self, name: str) -> str | None:
-        """Return the text of a file of the user's; None where there is none."""
-        data = _data_of(self._from / name) if self._from else None
+        """Return the text of a file of the user's; None where there is none.
+
+        Raises:
+            AgentError: It is there and cannot be read, so nobody knows whom the client would ask.
+        """
+        try:
+            data = data_of(self._from / name) if self._from else None
+        except UnreadableError as error:
+            raise self.unreadable(name, error) from error
         return None if data is None else data.decode("utf-8", "replace")
 
     def json(self, name: str) -> Record:
@@ -132,7 +140,7 @@ class SettingsCopy:
         try:
             bare = _COMMENT.sub(lambda found: found[1] or "", text)
             value = json.loads(_LAST_COMMA.sub(lambda found: found[1] or "", bare))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.unreadable(name, error) from error
         return value if isinstance(value, dict) else {}
 
@@ -147,13 +155,21 @@ class SettingsCopy:
         """Copy the first of these files that there is; `more` is written behind its words."""
         found = None
         for name in names if self.wants_instructions else ():
-            if (found := self.text(name)) is not None:
+            if (found := self.words_of(name)) is not None:
                 self.taken.append(f"instructions of {self.shown(name)}")
                 found = self._without_secrets(name, found)
                 break
         words = "\n\n".join(filter(None, ((found or "").strip(), more.strip())))
         if words:
             self.put(f"{self._into}/{names[0]}", f"{words}\n", mode=_OWNER_READS)
+
+    def words_of(self, name: str) -> str | None:
+        """Return the text of instructions; those that cannot be read stay behind."""
+        try:
+            return self.text(name)
+        except AgentError as error:
+            self._left_out.append(str(error))
+            return None
 
     def folders(self, *names: str) -> None:
         """Copy what lies in these folders: skills, commands, sub-agents."""
@@ -165,23 +181,31 @@ class SettingsCopy:
 
     def _folders(self, names: Iterable[str]) -> None:
         for name in names:
-            entries = _entries(self._from / name) if self._from else []
+            entries = entries_of(self._from / name) if self._from else []
             copied = [entry.name for entry in entries if self._tree(entry, f"{name}/{entry.name}")]
             if copied:
                 self.taken.append(f"{name.removeprefix('../')}: {', '.join(copied)}")
 
     def _tree(self, top: Path, name: str) -> bool:
         """Copy a file, or a folder with all below it; a link of the user's is followed once."""
-        found = [(name, data) for name, data in _tree_of(top, name) if self._has_room(name, data)]
-        for path, (data, is_program) in found:
-            mode = _OWNER_RUNS if is_program else _OWNER_READS
+        copied = False
+        for path, file in files_below(top, name):
+            try:
+                data = data_of(file)
+            except UnreadableError as error:
+                self.leave(self.shown(path), str(error))
+                continue
+            if data is None or not self._has_room(path, data):
+                continue
             clean = self._without_secrets(path, data.decode()).encode() if _is_text(data) else data
+            mode = _OWNER_RUNS if os.access(file, os.X_OK) else _OWNER_READS
             into = os.path.normpath(f"{self._into}/{path}")
             self._files[into] = LaunchFile(path=into, data=clean, mode=mode)
-        return bool(found)
+            copied = True
+        return copied
 
-    def _has_room(self, name: str, data: tuple[bytes, bool]) -> bool:
-        self._size += len(data[0])
+    def _has_room(self, name: str, data: bytes) -> bool:
+        self._size += len(data)
         if len(self._files) < MOST_FILES and self._size < MOST_BYTES:
             return True
         if not any("more than" in line for line in self._left_out):
@@ -282,44 +306,6 @@ class SettingsCopy:
 def references_in(text: str) -> tuple[str, ...]:
     """Return the variables that a text refers to, as clients write it."""
     return tuple(next(filter(None, groups)) for groups in _REFERENCE.findall(text))
-
-
-def _data_of(path: Path) -> bytes | None:
-    """The contents of a regular file of the user's that is no larger than all that is copied."""
-    try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
-            return None
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(one for one in folder.iterdir() if not _is_secret_file(one.name))
-    except OSError:
-        return []
-
-
-def _is_secret_file(name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in _SECRET_FILES)
-
-
-def _tree_of(top: Path, name: str) -> Iterator[tuple[str, tuple[bytes, bool]]]:
-    """The files below a place, each with its contents, and whether it is a program."""
-    if (data := _data_of(top)) is not None:
-        yield name, (data, os.access(top, os.X_OK))
-        return
-    real = top.resolve()
-    for folder, folders, names in os.walk(real):
-        folders[:] = sorted(one for one in folders if not _is_secret_file(one))
-        for one in sorted(names):
-            path = Path(folder, one)
-            if _is_secret_file(one) or path.is_symlink():
-                continue
-            if (data := _data_of(path)) is not None:
-                yield f"{name}/{path.relative_to(real)}", (data, os.access(path, os.X_OK))
 
 
 def _is_text(data: bytes) -> bool:
