@@ -99,7 +99,7 @@ _CODES = {
     "rxvt": ("777;notify;plait;", _BELL),
     "foot": ("777;notify;plait;", _BELL),
 }
-"""What a terminal is told in place of what most of them understand."""
+"""The sequences of terminals that do not understand the usual one."""
 
 
 class QuietHours(NamedTuple):
