@@ -25,7 +25,7 @@ from tui.kit.bindings import as_keymap
 from tui.kit.inked import Inked
 from tui.kit.opening import OpeningScreen
 from tui.kit.palette import Palette
-from tui.kit.private import SturdyDriver, send_to_terminal
+from tui.kit.private import SturdyDriver, has_hung_up, send_to_terminal
 from tui.kit.sequences import Sequences
 from tui.kit.styling import checked, stamp
 from tui.theming import DEFAULT, Theme, load_all
@@ -274,6 +274,9 @@ class PlaitApp(Sequences):
 
     def _tick(self) -> None:
         """Draw what the clock moves, and take over what the user has changed of the style."""
+        if not self.is_headless and has_hung_up():
+            self.exit(return_code=128 + signal.SIGHUP)
+            return
         if stamp(self._opened_with.config) != self._styled:
             self._read_themes()
             self._restyle()

@@ -62,6 +62,7 @@ from engine.store.layout import make_state_home
 from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
+from engine.work.serving import sweep
 from engine.work.tools import Tools
 from engine.work.workshops import Workshops
 
@@ -191,9 +192,9 @@ class Engine:
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:
             tasks.start_soon(place.repo.standing.serve)
-        runs = Runs(tools, tasks, cap=max_workers, guests=guests)
-        coordinator = Coordinator(runs)
-        stack.callback(runs.close)
+        await sweep(tools)
+        coordinator = Coordinator(Runs(tools, tasks, cap=max_workers, guests=guests))
+        stack.callback(coordinator.runs.close)
         stack.callback(tasks.cancel_scope.cancel)
         await door.open(coordinator, tasks)
         return cls(coordinator, place, door)
@@ -358,7 +359,8 @@ class Engine:
             with anyio.move_on_after(patience_s):
                 await self._door.asked_to_leave.wait()
             is_resting = all(live.may_be_left for live in self._coordinator.runs.living.values())
-            if is_resting and not self._door.clients:
+            is_seen = self._coordinator.runs.tools.served.is_any_alive
+            if is_resting and not is_seen and not self._door.clients:
                 return
 
 

@@ -1,10 +1,16 @@
-"""The way out for an agent that may reach some hosts only: a proxy outside, a forwarder inside.
+"""The ways through a closed network: out to some hosts only, and in to one port.
 
-Standard library only. Two launchers, each of which leaves a helper behind and becomes the program
+Standard library only. Four launchers, each of which leaves a helper behind and becomes the program
 that follows: `around FOLDER HOST… -- PROGRAM …` listens on a unix socket in that folder and lets
 through what the list allows; `inside SOCKET -- PROGRAM …`, in a sandbox without network, brings
 TCP on the loopback to that socket. The proxy speaks HTTP (CONNECT and plain) and SOCKS 5. It knows
 names and ports; what flows after a host was allowed it does not look at.
+
+`admit FOLDER PORT -- PROGRAM …` listens on a port of this machine's loopback, and on a unix socket
+in that folder; `receive SOCKET PORT -- PROGRAM …`, in the sandbox, brings who comes there to the
+same port inside. The one outside never connects to anything: those inside wait on its socket until
+somebody comes. So nothing in the sandbox can lead it elsewhere. No socket of this machine's network
+is handed in either: its holder could connect it anew, to any address.
 """
 
 import contextlib
@@ -13,6 +19,7 @@ import errno
 import ipaddress
 import json
 import os
+import queue
 import signal
 import socket
 import sys
@@ -21,7 +28,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 PORT = 41789
-SOCKET_NAME, LOG_NAME = "egress.sock", "egress.log"
+SOCKET_NAME, LOG_NAME, INLET_NAME = "egress.sock", "egress.log", "inlet.sock"
+_WAITING, _COMES, _WAKING_S = 8, b"+", 10.0
 _WEB_PORTS = (80, 443)
 _CONNECTIONS, _NOTES, _HEAD, _CHUNK = 256, 4096, 1 << 16, 1 << 16
 _CONNECT_S = 30.0
@@ -337,14 +345,20 @@ def forward(path: str) -> Callable[[socket.socket], None]:
     return pass_on
 
 
+def _bound(place: int, name: str) -> socket.socket:
+    """Return a socket of that name in an open folder, in place of one that is there."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=place)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/proc/self/fd/{place}/{name}")  # the real path may be too long to bind
+    listener.listen(_CONNECTIONS)
+    return listener
+
+
 def around(folder: str, hosts: Sequence[str]) -> None:
     """Leave a proxy behind that ends with this process, whatever it becomes."""
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(SOCKET_NAME, dir_fd=place)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"/proc/self/fd/{place}/{SOCKET_NAME}")  # the real path may be too long to bind
-    listener.listen(_CONNECTIONS)
+    listener = _bound(place, SOCKET_NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     log_fd = os.open(LOG_NAME, flags, 0o600, dir_fd=place)
     os.close(place)
@@ -365,6 +379,113 @@ def inside(path: str) -> None:
     listener = socket.create_server(("127.0.0.1", PORT), backlog=_CONNECTIONS)
     _leave_behind(lambda: serve(listener, forward(path)), keep=(listener.fileno(),))
     listener.close()
+
+
+def admit(folder: str, port: int) -> None:
+    """Leave one behind that listens on a port here, and gives who comes to those who wait inside.
+
+    Raises:
+        OSError: Somebody else listens there.
+    """
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    inner = _bound(place, INLET_NAME)
+    os.close(place)
+    outer = [socket.create_server(("127.0.0.1", port), backlog=_CONNECTIONS)]
+    if socket.has_ipv6:
+        with contextlib.suppress(OSError):  # a machine without IPv6 has nobody there
+            there = socket.socket(socket.AF_INET6)
+            there.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            there.bind(("::1", port))
+            there.listen(_CONNECTIONS)
+            outer.append(there)
+    every = (inner, *outer)
+    _leave_behind(lambda: _admit(inner, outer), keep=tuple(each.fileno() for each in every))
+    for each in every:
+        each.close()
+
+
+def _admit(inner: socket.socket, outer: Sequence[socket.socket]) -> None:
+    waiting: queue.Queue[socket.socket] = queue.Queue(_CONNECTIONS)
+
+    def wait() -> None:
+        while True:
+            one, _ = inner.accept()
+            try:
+                waiting.put_nowait(one)
+            except queue.Full:
+                one.close()
+
+    def bring(client: socket.socket) -> None:
+        with _awake(waiting) as one:
+            _relay(client, one)
+
+    threading.Thread(target=wait, daemon=True).start()
+    for there in outer[1:]:
+        threading.Thread(target=serve, args=(there, bring), daemon=True).start()
+    serve(outer[0], bring)
+
+
+def _awake(waiting: queue.Queue[socket.socket]) -> socket.socket:
+    """Return a connection from inside that is told that somebody comes.
+
+    Raises:
+        OSError: Nobody waits there any more.
+    """
+    while True:
+        try:
+            one = waiting.get(timeout=_WAKING_S)
+        except queue.Empty:
+            raise OSError(errno.ECONNREFUSED, "nobody waits inside") from None
+        try:
+            one.sendall(_COMES)
+        except OSError:  # it has gone since
+            one.close()
+        else:
+            return one
+
+
+def receive(path: str, port: int) -> None:
+    """Leave one behind that waits at the socket, and brings who comes to a port of the loopback.
+
+    Without a socket there nobody can come, and that is all.
+    """
+    if os.path.exists(path):  # noqa: PTH110 - pathlib costs 5 ms of imports
+        _leave_behind(lambda: _receive(path, port), keep=())
+
+
+def _receive(path: str, port: int) -> None:
+    free = threading.BoundedSemaphore(_CONNECTIONS)
+
+    def wait() -> None:
+        while True:
+            one = socket.socket(socket.AF_UNIX)
+            one.connect(path)
+            if one.recv(1) != _COMES:
+                os._exit(0)  # the one outside has gone
+            free.acquire()
+            threading.Thread(target=bring, args=(one,), daemon=True).start()
+
+    def bring(one: socket.socket) -> None:
+        try:
+            with one, _loopback(port) as program:
+                _relay(one, program)
+        except OSError:
+            pass  # nobody listens yet: whoever came sees the connection close
+        finally:
+            free.release()
+
+    for _ in range(_WAITING - 1):
+        threading.Thread(target=wait, daemon=True).start()
+    wait()
+
+
+def _loopback(port: int) -> socket.socket:
+    """Return a connection to who listens on a port of the loopback, by IPv4 or IPv6."""
+    try:
+        return socket.create_connection(("127.0.0.1", port), timeout=None)
+    except OSError:
+        return socket.create_connection(("::1", port), timeout=None)
 
 
 def _leave_behind(work: Callable[[], None], keep: tuple[int, ...]) -> None:
@@ -393,16 +514,21 @@ def _leave_behind(work: Callable[[], None], keep: tuple[int, ...]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`around FOLDER HOST… -- PROGRAM …` or `inside SOCKET -- PROGRAM …`; see above.
+    """`ROLE PLACE HOST-OR-PORT… -- PROGRAM …`; see above.
 
     Returns:
         126 when the helper could not be started, 127 when the program could not be executed.
     """
     end = arguments.index("--")
-    role, place, *hosts = arguments[:end]
+    role, place, *more = arguments[:end]
     program = list(arguments[end + 1 :])
     try:
-        around(place, hosts) if role == "around" else inside(place)
+        if role == "around":
+            around(place, more)
+        elif role == "inside":
+            inside(place)
+        else:
+            (admit if role == "admit" else receive)(place, int(more[0]))
     except OSError as problem:
         print(f"egress: {problem}", file=sys.stderr)
         return 126

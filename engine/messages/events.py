@@ -18,6 +18,7 @@ from engine.messages.results import (
     Trouble,
 )
 from engine.messages.roles import Speaker
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 from engine.plan.model import Clamp
 
@@ -365,6 +366,15 @@ MustArrive = (
     | RunWaiting
     | RunFinished
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramServed(OfAttempt):
+    """A program that is served for a human is in another state; None where nothing is any more."""
+
+    served: Served | None
+
+
 LatestWins = (
     OutputAppended
     | ToolUsed
@@ -376,6 +386,7 @@ LatestWins = (
     | OutsideChanged
     | TroubleSeen
     | HistoryDelayed
+    | ProgramServed
 )
 Event = MustArrive | LatestWins
 

@@ -12,6 +12,7 @@ from engine.ids import RunId
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogChunk
 from engine.messages.results import EngineView, Entrance, RunReport, RunView
+from engine.messages.served import Served, ServedLog
 from engine.plan.model import Plan
 
 A = TypeVar("A")
@@ -162,6 +163,38 @@ class EnterSandbox(Ask[Entrance]):
     changes: ClassVar[bool] = True
     run: str
     worker: str
+
+
+@dataclass(frozen=True)
+class ServeWorker(Ask[Served]):
+    """Start a worker's program for a human to look at; one that runs already goes on."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+
+
+@dataclass(frozen=True)
+class StopServing(Ask[bool]):
+    """End the program that was started for a worker; say if there was one."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+
+
+@dataclass(frozen=True)
+class ReadServed(Ask[ServedLog]):
+    """Read what a served program wrote behind a line; wait for news a while if there is none.
+
+    Attributes:
+        seen: The state that is known to whoever asks: another one is news.
+    """
+
+    run: str
+    worker: str
+    after: int = 0
+    seen: Served | None = None
 
 
 @dataclass(frozen=True)

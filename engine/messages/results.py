@@ -11,6 +11,7 @@ from functools import cached_property
 
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.deeds import Deed
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 
 
@@ -315,6 +316,7 @@ class WorkerView:
         context: How many tokens its newest request held, of a `context_window` of so many; None
             where its agent tells neither.
         turns: How many answers its model gave in this attempt.
+        served: Its program that a human looks at; None where none was started.
         settings: Which settings of the user's own its agent got, and which stayed behind, as lines.
         lately: What it did last, oldest first.
         so_far: The change of its running attempt when its files were last looked at, in figures;
@@ -381,6 +383,7 @@ class WorkerView:
     in_the_way: tuple[str, ...] = ()
     is_carry_refused: bool = False
     violations: tuple[str, ...] = ()
+    served: Served | None = None
 
     @property
     def own_usage(self) -> Usage:

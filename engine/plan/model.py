@@ -215,6 +215,21 @@ class SharedHistory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServeRule:
+    """The program of a worker that a human looks at.
+
+    Attributes:
+        port: The variable that holds its port.
+        ready: A page that answers, or text in its output, once it is ready; empty where it is as
+            soon as it listens.
+    """
+
+    command: str
+    port: str = "PORT"
+    ready: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
     """The rules by which a workspace is made ready and put away."""
 
@@ -224,6 +239,7 @@ class WorkspaceRules:
     cwd: str = "."
     paths: tuple[str, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
+    serve: ServeRule | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

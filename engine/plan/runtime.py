@@ -7,6 +7,7 @@ from engine.plan.model import (
     IsolationStrategy,
     Network,
     Runtime,
+    ServeRule,
     SharedHistory,
     WorkspaceRules,
 )
@@ -15,6 +16,7 @@ from engine.spec.runtime import (
     NetworkRules,
     RuntimeSpec,
     SandboxSpec,
+    ServeSpec,
     SiteSpec,
     WorkspaceSpec,
 )
@@ -90,4 +92,9 @@ def workspace_of(spec: WorkspaceSpec) -> WorkspaceRules:
         cwd=spec.cwd,
         paths=spec.paths,
         ports=dict(spec.ports),
+        serve=_serve(spec.serve) if spec.serve is not None else None,
     )
+
+
+def _serve(spec: ServeSpec) -> ServeRule:
+    return ServeRule(command=spec.command, port=spec.port, ready=spec.ready or "")

@@ -327,18 +327,18 @@ class GitLandings:
         # What an agent left in HOME or in a cache could make a bad tree pass.
         async with check.alone() as clean:
             try:
-                borrowed = await self._fill(state, place, commit)
+                borrowed = await self.lay_out(state, place, commit)
             except (OSError, GitFailed):  # whatever a check left there that nobody can remove
                 await to_thread.run_sync(_set_aside, place, self._layout.trash)
-                borrowed = await self._fill(state, place, commit)
+                borrowed = await self.lay_out(state, place, commit)
             places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
             problem = await clean.setup(str(place.path), places)
             if problem is not None:
                 return Refusal(reason=problem)
             return await clean.check(str(place.path), tree, places)
 
-    async def _fill(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
-        """Bring the check tree to a commit, with what setup made of the user's own files."""
+    async def lay_out(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
+        """Bring a tree to a commit, with what setup made of the user's own files."""
         note = place.folder / "planted.json"
         planted = await to_thread.run_sync(read_planted, note)
         filled = await fill_check_tree(self._repo, place, commit, keep=planted.tops)

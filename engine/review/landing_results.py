@@ -7,6 +7,7 @@ from typing import Protocol
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
+from engine.git.checktree import CheckTree
 from engine.messages.merging import MergedResult
 from engine.messages.results import CheckResult
 from engine.site.shelter import GitPlaces
@@ -123,6 +124,13 @@ class Landings(Protocol):
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
         """Run the check on a commit's files, in a tree that is warm from the checks before."""
+
+    async def lay_out(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
+        """Lay out exactly a commit's files; return the object folders that they borrow from.
+
+        Raises:
+            WorkspaceError: There are no commits here.
+        """
 
     async def land(self, effect: e.PerformLanding, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target, or roll a prepared move forward."""

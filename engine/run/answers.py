@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anyio import to_thread
+from anyio import lowlevel, move_on_after, to_thread
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -35,6 +35,7 @@ from engine.messages.results import (
     RunView,
     Trying,
 )
+from engine.messages.served import Served, ServedLog
 from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
@@ -55,6 +56,10 @@ from engine.work.checking import Checking
 from engine.work.cleaning import clean
 from engine.work.entering import entrance
 from engine.work.replay import log_from, read_log
+from engine.work.serving import serve
+
+_NEWS_S = 10.0
+"""So long an answer about a served program waits for news."""
 
 
 async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
@@ -94,7 +99,8 @@ async def read_run(runs: Runs, question: q.ReadRun) -> RunView:
     live = runs.find(question.run and await runs.name_of(question.run))
     if live is not None:
         return runs.viewed(live)
-    return view_of(await runs.read_state(question.run), {})
+    state = await runs.read_state(question.run)
+    return view_of(state, {}, served=runs.tools.served.of(state.run))
 
 
 async def read_report(runs: Runs, question: q.ReadReport) -> RunReport:
@@ -169,6 +175,46 @@ async def enter_sandbox(runs: Runs, question: q.EnterSandbox) -> Entrance:
     """
     state, found = await runs.seen_worker(question.run, question.worker)
     return await entrance(runs.tools, state, found)
+
+
+async def serve_worker(runs: Runs, question: q.ServeWorker) -> Served:
+    """Start a worker's program for a human to look at.
+
+    Raises:
+        WorkspaceError: There is no such worker, no program, or nothing to start it on.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    live = runs.living.get(state.run)
+    if live is not None:
+        runs.note_command(live, "Serve", str(found.id))
+    return await serve(runs.tools, runs.tasks, state, found, live=live)
+
+
+async def stop_serving(runs: Runs, question: q.StopServing) -> bool:
+    """End the program that was started for a worker.
+
+    Raises:
+        WorkspaceError: There is no such worker.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    return await runs.tools.served.stop(state.run, found.id)
+
+
+async def read_served(runs: Runs, question: q.ReadServed) -> ServedLog:
+    """Return what a served program wrote, once there is news of it or a while has passed.
+
+    Raises:
+        WorkspaceError: There is no such worker.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    await lowlevel.checkpoint()  # whoever asks again and again must not keep it from working
+    program = runs.tools.served.find(state.run, found.id)
+    if program is None:
+        return ServedLog()
+    with move_on_after(_NEWS_S):
+        while program.view == question.seen and program.count <= question.after:
+            await program.changed()
+    return ServedLog(served=program.view, lines=program.since(question.after), count=program.count)
 
 
 async def start_plan(runs: Runs, question: q.StartPlan) -> str:
@@ -502,6 +548,9 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ReadLog: worker_log,
     q.ReadDiff: read_diff,
     q.EnterSandbox: enter_sandbox,
+    q.ServeWorker: serve_worker,
+    q.StopServing: stop_serving,
+    q.ReadServed: read_served,
     q.StartPlan: start_plan,
     q.ResumeRun: resume_run,
     q.CleanUp: clean_up,

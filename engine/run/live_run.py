@@ -1,7 +1,7 @@
 """One run that goes on: facts come in, are journalled and thought about, and effects begin."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -26,6 +26,7 @@ from engine.messages.events import (
 )
 from engine.messages.logs import LogKind
 from engine.messages.results import Badge, HistoryDelay, LoginView, RunReport, Trouble
+from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
 from engine.run.journal import Journal
@@ -177,6 +178,11 @@ class LiveRun:
         """Tell observers that the shared history is delayed, or is not any more."""
         self.history = delay
         self.mention(HistoryDelayed(delay=delay))
+
+    @property
+    def served(self) -> Mapping[WorkerId, Served]:
+        """Return the programs of its workers that are served."""
+        return self._tools.served.of(self._state.run)
 
     @property
     def is_unwritable(self) -> bool:

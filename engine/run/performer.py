@@ -145,6 +145,7 @@ class Performer:
         return effect.about(self._tools.clock.now())
 
     async def _prepare(self, effect: e.PrepareWorkspace) -> None:
+        await self._tools.served.stop(self._run.state.run, effect.worker)  # it shows earlier work
         made = await self._workshop.prepare(self._run.state, effect)
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._about(effect), paths=made.paths))
@@ -247,6 +248,7 @@ class Performer:
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
         w = self._worker(effect)
+        await self._end_served(w)
         await self._site(w.id).free_ports(self._run.state.run, w.id)
         with suppress(EngineError, OSError):
             has_teardown = self._run.state.plan.workspace.teardown is not None
@@ -260,8 +262,15 @@ class Performer:
         w = self._worker(activity.effect)
         effect = e.ReleaseWorkspace(**w.who)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
+            await self._end_served(w)
             with suppress(EngineError, OSError):
                 await self._workshop.release_unsettled(self._run.state, effect)
+
+    async def _end_served(self, w: Worker) -> None:
+        """End the program that is served from a workspace which is about to go."""
+        if w.begun.workspace:
+            served, run = self._tools.served, self._run.state.run
+            await served.stop(run, w.id, workspace=w.begun.workspace)
 
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""

@@ -229,6 +229,7 @@ class Runs:
         if live is None:
             return
         await live.wait_nothing()
+        await self.tools.served.stop_run(run)
         if self._runs.pop(run, None) is not None:
             self._radars.pop(run, None)
             # Observers have had its events: resuming it must not publish them again.

@@ -20,6 +20,7 @@ from engine.ids import RunId, WorkerId
 from engine.limits import summed
 from engine.messages.patches import ViewPatch, patch_between
 from engine.messages.results import RunView, StepView, WorkerView
+from engine.messages.served import Served
 from engine.phases import Phase
 
 if TYPE_CHECKING:  # a run of the past is shown without the rooms that living ones need
@@ -91,7 +92,8 @@ def _predicted_view(
 
 def run_view(live: LiveRun, radar: Radar | None, show: _Show | None = None) -> RunView:
     """Return a run of this engine as it stands, with what its radar predicts."""
-    view = view_of(live.state, live.logbooks, show or partial(_predicted_view, radar))
+    show = show or partial(_predicted_view, radar)
+    view = view_of(live.state, live.logbooks, show, served=live.served)
     return replace(
         view,
         seq=live.seq,
@@ -103,9 +105,15 @@ def run_view(live: LiveRun, radar: Radar | None, show: _Show | None = None) -> R
     )
 
 
-def view_of(state: RunState, logbooks: Logbooks, show: _Show | None = None) -> RunView:
-    """Return a run as it stands, living or not."""
-    show = show or worker_view
+def view_of(
+    state: RunState,
+    logbooks: Logbooks,
+    show: _Show | None = None,
+    *,
+    served: Mapping[WorkerId, Served] | None = None,
+) -> RunView:
+    """Return a run as it stands, living or not, with the programs that are served of it."""
+    show = _with_served(show or worker_view, served or {})
     return RunView(
         run=state.run,
         name=state.plan.name,
@@ -130,6 +138,16 @@ def view_of(state: RunState, logbooks: Logbooks, show: _Show | None = None) -> R
         auto_merge=state.plan.runtime.auto_merge,
         rules=state.rules,
     )
+
+
+def _with_served(show: _Show, served: Mapping[WorkerId, Served]) -> _Show:
+    """Return what shows a worker, and beside it the program that is served of it."""
+
+    def shown(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerView:
+        view = show(state, w, logbook)
+        return replace(view, served=served[w.id]) if w.id in served else view
+
+    return shown
 
 
 def _step_view(state: RunState, step: PlannedStep, workers: tuple[WorkerView, ...]) -> StepView:

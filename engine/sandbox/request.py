@@ -63,8 +63,10 @@ class ConfineRequest:
         is_read_only: Workspace and private clone may only be read: for git commands that look.
         allowed_hosts: With an allow-list, `host` (for the web's ports) or `host:port`, `*.host` for
             all below it.
-        egress_dir: With an allow-list, a folder of the attempt's that it does not see: the proxy
-            puts its socket there, and `egress.log`, a line of JSON for each decision.
+        served_port: A port of the loopback at which this machine is to reach the program.
+        way_dir: With an allow-list, or a port in a closed network, a folder of the attempt's that
+            it does not see: the helpers put their sockets there, and `egress.log`, a line of JSON
+            for each decision about a host.
     """
 
     name: str
@@ -82,7 +84,8 @@ class ConfineRequest:
     holes: SandboxHoles = field(default_factory=SandboxHoles)
     network: NetworkAccess = NetworkAccess.OPEN
     allowed_hosts: tuple[str, ...] = ()
-    egress_dir: Path | None = None
+    served_port: int | None = None
+    way_dir: Path | None = None
     limits: Limits = field(default_factory=Limits)
     has_terminal: bool = False
     needs_own_sandbox: bool = False
@@ -91,8 +94,11 @@ class ConfineRequest:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"not a name for a cgroup: {self.name!r}")
-        if self.network is NetworkAccess.ALLOW_LIST and self.egress_dir is None:
+        if self.network is NetworkAccess.ALLOW_LIST and self.way_dir is None:
             raise ValueError("an allow-list needs a folder for its proxy")
+        is_closed = self.network is not NetworkAccess.OPEN
+        if self.served_port is not None and is_closed and self.way_dir is None:
+            raise ValueError("a port in a closed network needs a folder for its helper")
         for path in (self.workspace, self.home, *self.git_objects, *self.hide, *self.read_only):
             if not path.is_absolute():
                 raise ValueError(f"not an absolute path: {path}")

@@ -27,6 +27,7 @@ from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
 from engine.ids import AGENT, AttemptId, RunId, WorkerId
+from engine.keeper import files, proc
 from engine.limits import Dimension, Enforcement, Limits
 from engine.messages.questions import TrashItem
 from engine.messages.results import Entrance
@@ -230,7 +231,7 @@ class LocalSite:
                 keeps_stdin=launch.keeps_stdin,
                 terminal=launch.terminal,
                 limits=job.limits,
-                is_tethered=self._tethers(job.attempt.run),
+                is_tethered=job.served_port is not None or self._tethers(job.attempt.run),
                 profile=sheltered.profile,
             )
         )
@@ -281,6 +282,25 @@ class LocalSite:
     async def run(self, at: Workplace, command: str) -> CommandEnd:
         """Run a shell command on an attempt's behalf to its end."""
         return await self.run_job(await self._job(at), command)
+
+    async def serve(self, job: Job, command: str) -> None:
+        """Start a program that goes on until it is ended, and is reached at a port of its job.
+
+        Raises:
+            EngineError: It cannot be started, and why.
+        """
+        await self._start(job, shell_launch(command))
+
+    def tree_of(self, attempt: AttemptId) -> list[int]:
+        """Return the processes of an attempt that lives here, parents first; it reads /proc."""
+        with suppress(OSError):
+            fd = files.open_directory(self._directory(attempt))
+            try:
+                kept = files.load(fd, files.KEEPER) or {}
+            finally:
+                os.close(fd)
+            return proc.descendants(kept["keeper"]["pid"]) if kept else []
+        return []
 
     async def run_job(self, job: Job, command: str) -> CommandEnd:
         """Run a shell command to its end; cancelling this ends the command first.

@@ -85,6 +85,8 @@ class Job:
 
     Attributes:
         folders: HOME and the like; None for those the worker keeps over its attempts.
+        served_port: A port at which this machine is to reach the program; such a program ends with
+            the engine, whatever becomes of its run.
     """
 
     attempt: AttemptId
@@ -94,6 +96,7 @@ class Job:
     git: GitPlaces | None = None
     folders: Folders | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    served_port: int | None = None
 
 
 class Shelter:
@@ -190,7 +193,7 @@ class Shelter:
             asked,
             network=NetworkAccess.NONE if is_listed else asked.network,
             allowed_hosts=(),
-            egress_dir=None,
+            way_dir=None,
             cache_dir=None,
             limits=Limits(),
         )
@@ -210,6 +213,8 @@ class Shelter:
         folders = self.folders(job).made(self._layout)
         asked = job.terms.runtime.holes.network
         network = _NETWORKS[asked.mode]
+        is_listed = network is NetworkAccess.ALLOW_LIST
+        has_way = is_listed or (job.served_port is not None and network is not NetworkAccess.OPEN)
         return ConfineRequest(
             name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
             workspace=Path(job.workspace),
@@ -224,8 +229,9 @@ class Shelter:
             env=_shown_to_agents(job.terms.runtime, self.environ),
             holes=_holes(job.terms.runtime),
             network=network,
-            allowed_hosts=asked.allow if network is NetworkAccess.ALLOW_LIST else (),
-            egress_dir=self._egress(attempt) if network is NetworkAccess.ALLOW_LIST else None,
+            allowed_hosts=asked.allow if is_listed else (),
+            served_port=job.served_port,
+            way_dir=self._ways(attempt) if has_way else None,
             limits=job.limits,
             has_terminal=has_terminal,
         )
@@ -235,7 +241,7 @@ class Shelter:
         worker = self._layout.worker(job.attempt.run, job.attempt.worker)
         return job.folders or Folders.below(worker)
 
-    def _egress(self, attempt: AttemptId) -> Path:
+    def _ways(self, attempt: AttemptId) -> Path:
         return self._layout.make(self._layout.attempt(attempt))
 
     def make(
@@ -296,7 +302,7 @@ def asked_by(runtime: Runtime, environ: Mapping[str, str]) -> ConfineRequest:
         holes=_holes(runtime),
         network=_NETWORKS[network.mode],
         allowed_hosts=network.allow,
-        egress_dir=here,
+        way_dir=here,
     )
 
 

@@ -43,6 +43,7 @@ workspace:
   include: [.env]
   setup: npm ci
   ports: {PORT: 1}
+  serve: {command: npm run dev -- --port $PORT, port: PORT, ready: /health}
 
 agents:
   fast: {adapter: claude, model: haiku}

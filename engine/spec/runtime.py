@@ -175,6 +175,18 @@ class RuntimeSpec(Section):
     """The way in which a reviewed change reaches the target branch."""
 
 
+class ServeSpec(Section):
+    """Show what a worker made: its program, started for you by `plait open`."""
+
+    command: Text
+    """The shell command that starts the program, such as `npm run dev -- --port $PORT`."""
+    port: Variable = "PORT"
+    """The variable with the port at which it has to listen; one is leased for each program."""
+    ready: Text | None = None
+    """Ready once this page answers (`/health`), or a line of its output has this text (`*` stands
+    for anything); by default once it listens."""
+
+
 class WorkspaceSpec(Section):
     """Prepare and clean up every worker's workspace, and the check's tree too."""
 
@@ -190,3 +202,5 @@ class WorkspaceSpec(Section):
     """Only files that match are meant to be changed; others are pointed out in review."""
     ports: Mapping[Variable, Annotated[int, Field(ge=1, le=100)]] = Field(default_factory=dict)
     """Ports leased to each worker: the variable's name, and how many."""
+    serve: ServeSpec | None = None
+    """The program of a worker that you look at in your browser."""

@@ -50,6 +50,10 @@ class Layout:
         """Return the HOME and the like of the check that runs on an exact tree now."""
         return self.check(run) / "rooms"
 
+    def served(self, run: RunId) -> Path:
+        """Return the folder of what is made for a run's served programs; it goes with them."""
+        return self.run(run) / ".served"
+
     def radar(self, run: RunId) -> Path:
         """Return the folder of what was seen of a run's workers, beside its steps too."""
         return self.run(run) / ".radar"

@@ -132,6 +132,7 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
         reasons = (f"it could not be read: {error}",)
     if reasons or dry_run:
         return item(reasons=reasons)
+    await tools.served.stop(state.run, w.id, workspace=path)
     await tools.workshops.of(state.plan).release_unsettled(state, effect)
     if await tools.sites.is_there(state, address_of(state, w)):
         return item(reasons=("it could not be moved to the trash",))

@@ -5,6 +5,7 @@ from collections.abc import Container, Sequence
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
+from engine.git.checktree import CheckTree
 from engine.git.settings import Signature
 from engine.messages.diffs import ChangeDiff
 from engine.messages.merging import MergedResult
@@ -65,6 +66,11 @@ class NoLandings:
         """Refuse: plain folders have no commits."""
         del state, tree, check
         return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
+
+    async def lay_out(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
+        """Refuse: plain folders have no commits."""
+        del state, place
+        raise WorkspaceError(f"{commit} cannot be laid out: there is no repository here")
 
     async def land(self, effect: e.PerformLanding, ready: ReadyToLand) -> Moved | TryAgain:
         """Refuse: nothing is ever ready, so nobody calls this."""

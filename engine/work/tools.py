@@ -22,6 +22,7 @@ from engine.store.store import Store
 from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
+from engine.work.served import ServedPrograms
 from engine.work.trouble import silence_trouble, storage_trouble
 from engine.work.workshops import Workshops
 
@@ -34,6 +35,7 @@ class Tools:
         sites: Where the workers live; exact trees are proved near before they land.
         count: Adds up the attempts of many runs.
         landing: Lets one landing at a time touch the repository.
+        served: The programs of workers that a human looks at.
     """
 
     sites: Sites
@@ -53,6 +55,7 @@ class Tools:
     count: Callable[[CountAttempts], Awaitable[tuple[Figures, ...]]]
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
+    served: ServedPrograms = field(default_factory=ServedPrograms)
 
     async def trouble_behind(self, error: BaseException) -> Trouble | None:
         """Return what passes by itself, if an error comes from that: full storage, or silence."""

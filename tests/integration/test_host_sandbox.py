@@ -101,7 +101,7 @@ async def test_a_proxy_of_ours_does_not_keep_an_attempt_from_ending(
     changes = {
         "network": NetworkAccess.ALLOW_LIST,
         "allowed_hosts": ("localhost:1",),
-        "egress_dir": folder,
+        "way_dir": folder,
     }
     confined = await made(machine, scene, "sh", "-c", "echo on", **changes)
     with anyio.fail_after(30):

@@ -112,7 +112,7 @@ def machine(tmp_path: Path) -> MachineSupport:
 
 def listed(scene: Scene, *hosts: str) -> ConfineRequest:
     return scene.request(
-        network=NetworkAccess.ALLOW_LIST, allowed_hosts=hosts, egress_dir=scene.attempt
+        network=NetworkAccess.ALLOW_LIST, allowed_hosts=hosts, way_dir=scene.attempt
     )
 
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 SITES = [
     *("local", "fake", "child", "lossy"),
     pytest.param("blind", marks=pytest.mark.needs("root")),
-    pytest.param("ray", marks=pytest.mark.needs("ray")),
+    pytest.param("ray", marks=[pytest.mark.needs("ray"), pytest.mark.long]),
 ]
 CHILDREN = ["child", "lossy"]
 LIVES, KILLS = 12, 2

@@ -25,12 +25,14 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
     return {**os.environ, "PLAIT_STATE_HOME": str(tmp_path / "state")}
 
 
+@pytest.mark.long
 @pytest.mark.needs("ray")
 async def test_a_node_passes_the_trial(node: RayCluster, environment: Mapping[str, str]) -> None:
     done = await try_site(f"ray:{node.address}", {**environment, **node.environment})
     assert [one.problem for one in done] == [""] * 7
 
 
+@pytest.mark.long
 @pytest.mark.needs("ray")
 async def test_another_token_is_refused_in_words(
     node: RayCluster, environment: Mapping[str, str], tmp_path: Path

@@ -99,11 +99,12 @@ class PtyConsole:
         ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.process.send_signal(signal.SIGWINCH)
 
-    def hang_up(self) -> None:
-        """Close the terminal, as its window or a lost connection does, and say so."""
+    def hang_up(self, *, says_so: bool = True) -> None:
+        """Close the terminal, as its window or a lost connection does, with a signal or without."""
         os.close(self.master)
         self.master = -1
-        self.process.send_signal(signal.SIGHUP)
+        if says_so:
+            self.process.send_signal(signal.SIGHUP)
 
     def end(self, number: signal.Signals | None = None, seconds: float = 30.0) -> int:
         """Send a signal if one is named, and read until the process has ended."""

@@ -54,6 +54,7 @@ _SHARED = {
     **dict.fromkeys(("sites", "site"), "sites"),
     **dict.fromkeys(("completions", "man"), "pages"),
     "try": "trying",
+    "open": "opening",
 }
 
 

@@ -25,6 +25,7 @@ from tui.commands.leaving import tell_left, wait_stuck
 from tui.commands.outlet import write
 from tui.words.clean import clean, clean_name
 from tui.words.figures import clock
+from tui.words.served import served_text
 
 _LAST_WORDS_S = 1.0
 _MOST_UNREAD = 1000
@@ -361,6 +362,13 @@ def _(event: ev.HistoryDelayed) -> str:
     if event.delay is None:
         return "the shared history has everything again"
     return f"the shared history is delayed: {clean(event.delay.what)}. {clean(event.delay.help)}"
+
+
+@_words.register
+def _(event: ev.ProgramServed) -> str:
+    if event.served is None:
+        return "its program is not served any more"
+    return f"its program {served_text(event.served)}"
 
 
 @_words.register

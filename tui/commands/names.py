@@ -21,6 +21,7 @@ COMMANDS = {
     "drop": "leave hunks or files out of a change before it lands",
     "preview": "the conflicts of a merge, in memory, nothing written",
     "try": "a worker's merged result in your own checkout, and back again",
+    "open": "a worker's program, started in its sandbox for your browser",
     "check": "run the check again, on the exact tree that would land",
     "shell": "a shell inside a worker's sandbox",
     "review": "decide the conflicts of a worker, or of your own merge or rebase",

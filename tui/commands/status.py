@@ -17,6 +17,7 @@ from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
 from tui.words.said import mind_text, present_change, tool_text, unshown_in
+from tui.words.served import served_text
 
 if TYPE_CHECKING:
     from engine.api import OpenTry, RunSummary
@@ -139,7 +140,13 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(str(worker.cause))
     if Badge.PAUSED in worker.badges:
         parts.append("paused")
-    return "  ".join([*parts, *_came_to(worker), *_doing(worker), *_costs(worker)])
+    told = [*_came_to(worker), *_doing(worker), *_costs(worker), *_serves(worker)]
+    return "  ".join([*parts, *told])
+
+
+def _serves(worker: WorkerView) -> list[str]:
+    """Return how its program is that is served, if one is."""
+    return [f"its program {served_text(worker.served)}"] if worker.served else []
 
 
 def _doing(worker: WorkerView) -> list[str]:

@@ -5,6 +5,7 @@
 
 import atexit
 import os
+import select
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable
@@ -57,6 +58,19 @@ def send_to_terminal(app: App[None], sequence: str) -> None:
 def _lenient(encoding: str) -> Callable[[], IncrementalDecoder]:
     """Return a decoder that replaces what it cannot read, in place of one that raises."""
     return lambda: getincrementaldecoder(encoding)(errors="replace")
+
+
+def has_hung_up() -> bool:
+    """Tell if the terminal that keys come from is gone.
+
+    A signal says so to the leader of a session that owns its terminal, and to nobody else. Textual
+    reads an empty key from such a terminal, at once and for ever.
+    """
+    if sys.__stdin__ is None:
+        return True
+    asked = select.poll()
+    asked.register(sys.__stdin__.fileno(), 0)
+    return any(found & select.POLLHUP for _, found in asked.poll(0))
 
 
 def drop_unwritten() -> None:

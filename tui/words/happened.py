@@ -7,6 +7,7 @@ from engine.messages.events import (
     Event,
     HistoryDelayed,
     Landed,
+    ProgramServed,
     Steered,
     Told,
     TroubleSeen,
@@ -16,6 +17,7 @@ from engine.messages.results import HistoryDelay, Trouble
 from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
 from tui.words.figures import clock
 from tui.words.looks import PHASES
+from tui.words.served import served_text
 
 
 def events_tab(told: Sequence[Told], worker: str, now: float, cells: int) -> list[Row]:
@@ -48,6 +50,9 @@ def event_text(event: Event) -> Row:
         )
     if isinstance(event, TroubleSeen):
         return _held_up(event.trouble, "the run stands still", "the run goes on")
+    if isinstance(event, ProgramServed):
+        said = served_text(event.served) if event.served else "is not served any more"
+        return (Span("● ", Ink(Role.ACCENT)), Span(f"its program {said}", TEXT))
     told = _TOLD.get(type(event).__name__)
     if told is None:
         return words(type(event).__name__)

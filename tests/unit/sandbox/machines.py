@@ -38,6 +38,6 @@ def asking(
         private_clone=Path("/g"),
         limits=limits or Limits(),
         network=network,
-        egress_dir=Path("/e"),
+        way_dir=Path("/e"),
         holes=SandboxHoles(docker=docker),
     )

@@ -77,10 +77,11 @@ def test_what_no_terminal_took_changes_nothing_of_the_exit_code(word: str, code:
         assert console.process.wait(timeout=30) == code
 
 
-def test_a_console_whose_terminal_was_closed_ends():
+@pytest.mark.parametrize("says_so", [True, False], ids=["by_a_signal", "in_silence"])
+def test_a_console_whose_terminal_was_closed_ends(*, says_so: bool):
     with console_in_pty() as console:
         console.wait_written(READY)
-        console.hang_up()
+        console.hang_up(says_so=says_so)
         assert console.process.wait(timeout=30) == 128 + signal.SIGHUP
 
 
