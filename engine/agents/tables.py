@@ -99,8 +99,10 @@ class UserFiles(_Part):
         instructions: Files of words; the first that is there.
         words: Folders of such files, all of which count.
         folders: Folders of skills, commands and the like.
+        code_folders: Folders of hooks, plugins and extensions, which go along where that is wanted.
         settings: A JSON file; the first that is there. What the table itself writes wins in it.
         keep: Keys of the settings that go along; a path with dots goes into objects.
+        code: Those that run code, which go along where that is wanted.
         provider: Those of them that go along in any case: who is asked, and for which model.
         providers: The key whose object describes providers by name.
         servers: The key whose object describes MCP servers by name.
@@ -115,8 +117,10 @@ class UserFiles(_Part):
     instructions: Texts = ()
     words: Texts = ()
     folders: Texts = ()
+    code_folders: Texts = ()
     settings: Texts = ()
     keep: Texts = ()
+    code: Texts = ()
     provider: Texts = ()
     providers: str = ""
     servers: str = ""

@@ -30,6 +30,7 @@ def choose_agent(
         env=dict(spec.env),
         options=_options(spec),
         user_settings=SettingsWish(spec.user_settings),
+        user_code=spec.user_code,
         day_budget_usd=spec.day_budget_usd,
         day_budget_tokens=spec.day_budget_tokens,
     )

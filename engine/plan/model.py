@@ -75,6 +75,7 @@ class AgentChoice:
         argv: For the command adapter, with `{prompt}` where the prompt goes, if anywhere.
         options: Whatever else this adapter understands, as text.
         user_settings: What of the user's own settings of this client its workers get.
+        user_code: Their hooks, plugins and extensions too, where all settings go along.
         day_budget_usd: What all work by its login may cost on one day, whichever run it is of.
         day_budget_tokens: The same in tokens.
     """
@@ -86,6 +87,7 @@ class AgentChoice:
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     user_settings: SettingsWish = SettingsWish.ALL
+    user_code: bool = False
     day_budget_usd: float | None = None
     day_budget_tokens: int | None = None
 

@@ -47,6 +47,8 @@ class AgentSpec(Section):
     """Whatever else the adapter understands, as text."""
     user_settings: Literal["all", "instructions", "none"] = "all"
     """Choose which of your own settings of this client its workers get copies of."""
+    user_code: bool = False
+    """Let also go along what runs code by itself: your hooks, plugins and extensions."""
     day_budget_usd: Positive | None = None
     """The most that this agent's login may cost on one day, in US dollars, over all runs."""
     day_budget_tokens: Count | None = None

@@ -293,7 +293,7 @@ def test_aider_reads_what_its_user_lets_it_read_and_asks_whom_its_user_asks(
     assert ("greet the badger" in json.dumps(server.requests[0])) is (wish == "all")
     assert set(server.logins) == {f"Bearer {KEY}"}
     log = user.real.shell.plait("logs", "work/worker_1").out
-    assert "lint-cmd of ~/.aider.conf.yml: it runs code" in log
+    assert "lint-cmd of ~/.aider.conf.yml: they run code" in log
     assert user.real.files_of_change() == ["hello.txt"]
 
 

@@ -10,6 +10,7 @@ import yaml
 
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.registry import adapter_named, check_startable
+from engine.agents.settings.copied import RUN_CODE
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice, SettingsWish
 
@@ -25,9 +26,9 @@ RENEWAL = "only-once"
 
 def launch(agent: str, home: Path, **more: Any) -> AgentLaunch:
     wish = more.pop("user_settings", SettingsWish.ALL)
-    options = {"args": more.pop("args", "")}
+    about = {"options": {"args": more.pop("args", "")}, "user_code": more.pop("user_code", False)}
     request = LaunchRequest(
-        choice=AgentChoice(name=agent, adapter=agent, options=options, user_settings=wish),
+        choice=AgentChoice(name=agent, adapter=agent, user_settings=wish, **about),
         prompt="Fix it.",
         workspace="/work",
         home="/home/w",
@@ -326,7 +327,8 @@ def test_what_a_table_writes_stands_beside_what_the_user_wrote(tmp_path: Path) -
     assert (kept["agent"], kept["autoupdate"]) == ({"x": {}}, False)
     assert written(launched, ".config/opencode/AGENTS.md") == "Be kind.\n"
     assert written(launched, ".config/opencode/plait.md") == "You are terse."
-    assert "plugin of ~/.config/opencode/opencode.json: they run code" in launched.settings.left_out
+    left = f"plugin of ~/.config/opencode/opencode.json: {RUN_CODE}"
+    assert left in launched.settings.left_out
     write(tmp_path, ".gemini/GEMINI.md", "Be kind.\n")
     both = written(launch("gemini", tmp_path, persona_prompt="You are terse."), ".gemini/GEMINI.md")
     assert both == "Be kind.\n\nYou are terse.\n"
@@ -429,7 +431,7 @@ def test_aider_gets_whom_to_ask_and_what_to_read_and_no_command(tmp_path: Path) 
     }
     assert written(launched, "rules/mine.md") == "Be kind.\n"
     assert "/home/w/.aider.conf.yml" in launched.argv
-    assert "test-cmd of ~/.aider.conf.yml: it runs code" in launched.settings.left_out
+    assert f"test-cmd of ~/.aider.conf.yml: {RUN_CODE}" in launched.settings.left_out
     bare = launch("aider", tmp_path, user_settings=SettingsWish.NONE)
     assert yaml.safe_load(written(bare, ".aider.conf.yml")) == {
         "model": "openai/big",

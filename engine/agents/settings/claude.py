@@ -3,13 +3,14 @@
 import json
 import re
 import time
+from collections import defaultdict
 from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.options import more_arguments, picked
 from engine.agents.records import Record, at, read_record, table_of, text_of
-from engine.agents.settings.copied import SettingsCopy
-from engine.agents.settings.files import data_of_login
+from engine.agents.settings.copied import RUN_CODE, SettingsCopy
+from engine.agents.settings.files import UnreadableError, data_of, data_of_login, entries_of
 from engine.system import IS_PORTABLE
 
 _FOLDER = ".claude"
@@ -17,12 +18,7 @@ _KEPT_SETTINGS = (
     *("model", "language", "outputStyle", "effortLevel", "alwaysThinkingEnabled"),
     *("includeCoAuthoredBy", "attribution"),
 )
-_LEFT_SETTINGS = {
-    "hooks": "they run code",
-    "apiKeyHelper": "it runs code",
-    "statusLine": "nobody would see it",
-    "enabledPlugins": "plugins may bring hooks",
-}
+_LEFT_SETTINGS = {"apiKeyHelper": "it runs code", "statusLine": "nobody would see it"}
 _IMPORT = re.compile(r"(?:^|\s)@((?:~/\.claude/)?[\w.-][\w./-]*)", re.MULTILINE)
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -40,6 +36,11 @@ _VARIABLES = (
     *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
 )
 CREDENTIALS_OF_CLAUDE = ".credentials.json"
+_PLUGINS = "plugins"
+_WORDS_OF_PLUGIN = ("skills", "commands", "agents", "output-styles")
+_KEPT_OF_PLUGIN = ("name", "version", "description", "author", "outputStyles")
+_NOT_TAKEN = (".claude-plugin", ".mcp.json")
+_NAME_OF_PLUGIN = re.compile(r"\w[\w.-]*@\w[\w.-]*")
 
 
 def environment_of_claude(request: LaunchRequest) -> dict[str, str]:
@@ -94,19 +95,27 @@ def settings_of_claude(request: LaunchRequest) -> SettingsCopy:
         if ".." not in Path(name).parts:
             copy.instructions(name.removeprefix("~/.claude/"))
     copy.folders("rules", "skills", "commands", "agents", "output-styles")
-    settings = copy.json("settings.json")
-    copy.model = request.environment.get("ANTHROPIC_MODEL") or text_of(settings.get("model"))
-    for name, why in _LEFT_SETTINGS.items():
-        if settings.get(name):
-            copy.leave(f"{name} of {copy.shown('settings.json')}", why)
-    given = settings.get("env")
-    for name in given.keys() - _provider(copy).keys() if isinstance(given, dict) else ():
-        copy.leave(f"{name} of {copy.shown('settings.json')}", "not named in `sandbox.env`")
-    if copy.wants_all and (kept := _kept_settings(request, settings)):
-        copy.taken.append(f"{', '.join(sorted(kept))} of {copy.shown('settings.json')}")
-        copy.put(f"{_FOLDER}/settings.json", json.dumps(kept))
+    copy.code_folders("hooks")
+    _copy_settings(request, copy)
     _copy_servers(request, copy)
     return copy
+
+
+def _copy_settings(request: LaunchRequest, copy: SettingsCopy) -> None:
+    settings, shown = copy.json("settings.json"), copy.shown("settings.json")
+    copy.model = request.environment.get("ANTHROPIC_MODEL") or text_of(settings.get("model"))
+    for name in filter(settings.get, _LEFT_SETTINGS):
+        copy.leave(f"{name} of {shown}", _LEFT_SETTINGS[name])
+    for name in table_of(settings.get("env")).keys() - _provider(copy).keys():
+        copy.leave(f"{name} of {shown}", "not named in `sandbox.env`")
+    kept = _kept_settings(request, settings) if copy.wants_all else {}
+    if kept:
+        copy.taken.append(f"{', '.join(sorted(kept))} of {shown}")
+    kept |= copy.code_of(settings, ("hooks",), shown)
+    if plugins := _copy_plugins(copy, settings.get("enabledPlugins")):
+        kept["enabledPlugins"] = plugins
+    if kept:
+        copy.put(f"{_FOLDER}/settings.json", json.dumps(kept))
 
 
 def _kept_settings(request: LaunchRequest, settings: Record) -> Record:
@@ -144,3 +153,93 @@ def _token(request: LaunchRequest) -> dict[str, str]:
     token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))
     is_live = isinstance(expires_ms, int | float) and expires_ms / 1000 > time.time()
     return {_TOKEN: token} if isinstance(token, str) and is_live else {}
+
+
+# ---------------------------------------------------------------------- plugins
+
+
+def _copy_plugins(copy: SettingsCopy, enabled: object) -> dict[str, bool]:
+    """Copy the plugins that are switched on, and return those that go along, as switched on.
+
+    Their words go along: skills, commands, sub-agents, output styles. Their hooks and programs go
+    along only where the user wants that, and their MCP servers never: those are filtered one by
+    one, in the client's own file.
+    """
+    wanted = [name for name, is_on in table_of(enabled).items() if is_on is True]
+    if not (wanted and copy.wants_all):
+        return {}
+    installed = table_of(copy.json(f"{_PLUGINS}/installed_plugins.json").get("plugins"))
+    found: dict[str, Path] = {}
+    for name in wanted:
+        place = _place_of(installed.get(name))
+        if place is None or not _NAME_OF_PLUGIN.fullmatch(name):
+            copy.leave(f"plugin {name}", "it is not installed")
+        elif _copy_plugin(copy, name, place):
+            found[name] = place
+    if found:
+        copy.taken.append(f"plugins: {', '.join(found)}")
+        _describe(copy, found)
+    return dict.fromkeys(found, True)
+
+
+def _place_of(installed: object) -> Path | None:
+    """Return where a plugin is installed for its user."""
+    for place in installed if isinstance(installed, list) else ():
+        path = text_of(table_of(place).get("installPath"))
+        if path.startswith("/") and Path(path).is_dir():
+            return Path(path)
+    return None
+
+
+def _copy_plugin(copy: SettingsCopy, name: str, place: Path) -> bool:
+    into = _into(name)
+    entries = [one for one in entries_of(place) if one.name not in _NOT_TAKEN]
+    taken = [one for one in entries if copy.wants_code or one.name in _WORDS_OF_PLUGIN]
+    if len(taken) < len(entries):
+        others = ", ".join(one.name for one in entries if one not in taken)
+        copy.leave(f"{others} of plugin {name}", RUN_CODE)
+    about = _about(place)
+    if about.get("mcpServers") or (place / ".mcp.json").exists():
+        copy.leave(f"MCP servers of plugin {name}", "add them to your own with `claude mcp add`")
+    copied = [copy.tree(one, f"{into}/{one.name}") for one in taken]
+    kept = (*_KEPT_OF_PLUGIN, *_WORDS_OF_PLUGIN, *(("hooks",) if copy.wants_code else ()))
+    told = {"name": name.partition("@")[0], **{key: about[key] for key in kept if key in about}}
+    copy.put_own(f"{into}/.claude-plugin/plugin.json", told)
+    return any(copied)
+
+
+def _about(place: Path) -> Record:
+    try:
+        return read_record(data_of(place / ".claude-plugin/plugin.json") or b"") or {}
+    except UnreadableError:
+        return {}
+
+
+def _into(name: str) -> str:
+    plugin, _, market = name.partition("@")
+    return f"{_PLUGINS}/marketplaces/{market}/{plugin}"
+
+
+def _describe(copy: SettingsCopy, found: dict[str, Path]) -> None:
+    """Write the list of what is installed, and the marketplaces in which the client looks."""
+    top = f"{copy.request.home}/.claude"
+    markets: dict[str, list[Record]] = defaultdict(list)
+    for name in found:
+        plugin, _, market = name.partition("@")
+        markets[market].append({"name": plugin, "source": f"./{plugin}"})
+    for market, plugins in markets.items():
+        told = {"name": market, "owner": {"name": "plait"}, "plugins": plugins}
+        path = f"{_PLUGINS}/marketplaces/{market}/.claude-plugin/marketplace.json"
+        copy.put_own(path, told)
+    written = "1970-01-01T00:00:00.000Z"
+    known = {}
+    for market in markets:
+        place = f"{top}/{_PLUGINS}/marketplaces/{market}"
+        source = {"source": "directory", "path": place}
+        known[market] = {"source": source, "installLocation": place, "lastUpdated": written}
+    copy.put_own(f"{_PLUGINS}/known_marketplaces.json", known)
+    installed = {
+        name: [{"scope": "user", "installPath": f"{top}/{_into(name)}", "version": "1"}]
+        for name in found
+    }
+    copy.put_own(f"{_PLUGINS}/installed_plugins.json", {"version": 2, "plugins": installed})

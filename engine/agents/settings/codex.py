@@ -32,10 +32,9 @@ _KEPT = (
     *("model_reasoning_effort", "model_reasoning_summary", "model_verbosity", "personality"),
     *("web_search", "tools", "project_doc_max_bytes", "project_doc_fallback_filenames"),
 )
+_CODE = ("hooks", "notify")
 _LEFT = {
-    "hooks": "they run code",
-    "notify": "it runs code",
-    "plugins": "plugins may bring hooks",
+    "plugins": "they are not copied",
     "model_instructions_file": "it replaces the client's own words",
 }
 _BUILT_IN = {"openai", "ollama", "lmstudio", "amazon-bedrock"}
@@ -84,6 +83,8 @@ def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
             copy.leave(f"{name} of {copy.shown('config.toml')}", why)
     wanted = (*_OF_THE_PROVIDER, *(_KEPT if copy.wants_all else ()))
     kept = {name: config[name] for name in wanted if name in config}
+    kept |= copy.code_of(config, _CODE, copy.shown("config.toml"))
+    copy.code_folders("hooks")
     if kept:
         copy.taken.append(f"{', '.join(kept)} of {copy.shown('config.toml')}")
     if provider:

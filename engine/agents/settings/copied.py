@@ -33,6 +33,7 @@ from engine.sandbox.view import SYSTEM_FOLDERS
 _REFERENCE = re.compile(r"\$\{(\w+)(?::-[^}]*)?\}|\$(\w+)|\{env:(\w+)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*[\s\S]*?\*/')
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+RUN_CODE = "they run code by themselves; `user_code: true` takes them along"
 _OWNER_READS, _OWNER_RUNS = 0o400, 0o500
 _ENVIRONMENTS = ("env", "environment")
 _HEADERS = ("headers", "http_headers")
@@ -79,6 +80,11 @@ class SettingsCopy:
         return self.request.choice.user_settings is SettingsWish.ALL
 
     @property
+    def wants_code(self) -> bool:
+        """Also what runs code by itself goes along: hooks, plugins and extensions."""
+        return self.wants_all and self.request.choice.user_code
+
+    @property
     def files(self) -> tuple[LaunchFile, ...]:
         """The copies."""
         return tuple(self._files.values())
@@ -87,7 +93,9 @@ class SettingsCopy:
     def listed(self) -> CopiedSettings:
         """Return the list of what goes along and what stays behind."""
         return CopiedSettings(
-            taken=tuple(self.taken), left_out=tuple(self._left_out), model=self.model
+            taken=tuple(self.taken),
+            left_out=tuple(dict.fromkeys(self._left_out)),
+            model=self.model,
         )
 
     def leave(self, what: str, why: str) -> None:
@@ -96,7 +104,7 @@ class SettingsCopy:
 
     def shown(self, name: str = "") -> str:
         """Return the name of a file of the user's as the user knows it."""
-        path = str(self._from / name) if self._from else name
+        path = os.path.normpath(f"{self._from}/{name}") if self._from else name
         home = self.request.user_home
         return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
 
@@ -117,6 +125,10 @@ class SettingsCopy:
         """Write a file of the worker's HOME."""
         into = os.path.normpath(path)
         self._files[into] = LaunchFile(path=into, data=text.encode(), mode=mode)
+
+    def put_own(self, name: str, value: Record) -> None:
+        """Write a JSON file into the folder of the client."""
+        self.put(f"{self._into}/{name}", json.dumps(value))
 
     def text(self, name: str) -> str | None:
         """Return the text of a file of the user's; None where there is none.
@@ -175,18 +187,51 @@ class SettingsCopy:
         """Copy what lies in these folders: skills, commands, sub-agents."""
         self._folders(names if self.wants_all else ())
 
+    def code_folders(self, *names: str) -> None:
+        """Copy hooks and extensions that lie in these folders, where the user wants that."""
+        if self.wants_code:
+            self._folders(names)
+            return
+        for name in names:
+            if self._from and entries_of(self._place(name)):
+                self.leave(self.shown(name), RUN_CODE)
+
+    def code_of(self, settings: Record, names: Iterable[str], shown: str) -> Record:
+        """Return those of the settings that run code by themselves, where the user wants that."""
+        kept: Record = {}
+        for name in filter(settings.get, names):
+            if not self.wants_code:
+                self.leave(f"{name} of {shown}", RUN_CODE)
+            elif self.is_secret(json.dumps(settings[name])):
+                self.leave(f"{name} of {shown}", "a key is in it")
+            else:
+                kept[name] = self._moved(settings[name])
+                self.taken.append(f"{name} of {shown}")
+        return kept
+
+    def _moved(self, value: Any) -> Any:
+        """Return a value of the settings with the paths that it has in a worker's HOME."""
+        text = json.dumps(value)
+        if self._from:
+            text = text.replace(str(self._from), f"{self.request.home}/{self._into}")
+        return json.loads(text)
+
     def words(self, *names: str) -> None:
         """Copy all instructions that lie in these folders."""
         self._folders(names if self.wants_instructions else ())
 
     def _folders(self, names: Iterable[str]) -> None:
         for name in names:
-            entries = entries_of(self._from / name) if self._from else []
-            copied = [entry.name for entry in entries if self._tree(entry, f"{name}/{entry.name}")]
+            entries = entries_of(self._place(name)) if self._from else []
+            copied = [entry.name for entry in entries if self.tree(entry, f"{name}/{entry.name}")]
             if copied:
                 self.taken.append(f"{name.removeprefix('../')}: {', '.join(copied)}")
 
-    def _tree(self, top: Path, name: str) -> bool:
+    def _place(self, name: str) -> Path:
+        """Return a folder of the user's; one beside the client's is there without the client's."""
+        return Path(os.path.normpath(f"{self._from}/{name}"))
+
+    def tree(self, top: Path, name: str) -> bool:
         """Copy a file, or a folder with all below it; a link of the user's is followed once."""
         copied = False
         for path, file in files_below(top, name):

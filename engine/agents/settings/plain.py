@@ -8,7 +8,7 @@ import yaml
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.records import Record, text_of
-from engine.agents.settings.copied import SettingsCopy
+from engine.agents.settings.copied import RUN_CODE, SettingsCopy
 from engine.errors import AgentError
 from engine.redaction import is_key_like
 
@@ -24,7 +24,9 @@ _KEPT_OF_AIDER = (
     *("chat-language", "commit-language", "reasoning-effort", "thinking-tokens", "map-tokens"),
     *("cache-prompts", "architect", "editor-edit-format"),
 )
-_RUN_CODE = ("lint-cmd", "test-cmd", "notifications-command", "load", "editor")
+_CODE_OF_AIDER = ("lint-cmd", "test-cmd")
+_CODE_OF_ITS_TERMINAL = ("notifications-command", "load", "editor")
+_NOBODY_SEES = "it is for a human at the terminal"
 _ENV_OF_MINI = ".config/mini-swe-agent/.env"
 _MODEL_OF_MINI = "MSWEA_MODEL_NAME"
 
@@ -40,10 +42,14 @@ def settings_of_aider(request: LaunchRequest) -> SettingsCopy:
     shown = f"~/{_CONFIG}"
     copy.model = text_of(config.get("model"))
     _check_keys(copy, config)
-    for name in _RUN_CODE:
-        if config.get(name):
-            copy.leave(f"{name} of {shown}", "it runs code")
-    wanted = (*_OF_THE_PROVIDER, *(_KEPT_OF_AIDER if copy.wants_all else ()))
+    for name in filter(config.get, (*_CODE_OF_AIDER, *_CODE_OF_ITS_TERMINAL)):
+        if not copy.wants_code or name in _CODE_OF_ITS_TERMINAL:
+            copy.leave(f"{name} of {shown}", RUN_CODE if name in _CODE_OF_AIDER else _NOBODY_SEES)
+    wanted = (
+        *_OF_THE_PROVIDER,
+        *(_KEPT_OF_AIDER if copy.wants_all else ()),
+        *(_CODE_OF_AIDER if copy.wants_code else ()),
+    )
     kept = {name: config[name] for name in wanted if name in config}
     if kept:
         copy.taken.append(f"{', '.join(kept)} of {shown}")

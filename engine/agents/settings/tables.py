@@ -67,6 +67,7 @@ class TableHome:
             copy.instructions(*user.instructions, more=words)
         copy.words(*user.words)
         copy.folders(*user.folders)
+        copy.code_folders(*user.code_folders)
         self._read_variables()
         given = {**self._request.environment, **self.env}
         models = (name for name in self._table.variables if name.endswith("_MODEL"))
@@ -109,13 +110,11 @@ class TableHome:
         if user.providers and not user.providers_file:
             by = text_of(found.get(user.chosen)) if user.chosen else ""
             kept[user.providers] = self._providers(found, shown, by=by)
+        kept |= copy.code_of(found, user.code, shown)
         if user.servers_file:
             return kept
         if servers := copy.servers(found.get(user.servers), shown):
             kept[user.servers] = servers
-        for name in ("hooks", "plugin", "extensions"):
-            if found.get(name):
-                copy.leave(f"{name} of {shown}", "they run code")
         return kept
 
     def _providers(self, found: Record, shown: str, *, by: str = "") -> Record:

@@ -74,7 +74,7 @@ def test_the_table_that_is_shown_is_one() -> None:
 
 
 def test_every_option_is_read_somewhere() -> None:
-    sources = "".join(path.read_text() for path in (DOCS.parent / "engine/agents").glob("*.py"))
+    sources = "".join(path.read_text() for path in (DOCS.parent / "engine/agents").rglob("*.py"))
     assert [name for name in rows("option") if f'"{name}"' not in sources] == []
 
 
