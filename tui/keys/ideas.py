@@ -114,6 +114,7 @@ EVERYWHERE = (
 
 PALETTE_ONLY = (
     Idea("cap", (), "how many workers may hold a slot at once"),
+    Idea("rules", (), "rules: answers that are kept (always allow, deny); enter revokes one"),
     Idea("limits", (), "change the worker's limits, also while it runs"),
     Idea("forget", (), "never offer the remembered answer under the cursor again"),
     Idea("against", (), "hold the change against any branch or commit"),
