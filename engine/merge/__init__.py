@@ -18,6 +18,15 @@ from engine.merge.choices import (
 )
 from engine.merge.conflict import FileConflict, FileSide, OpenDecisions, SideNames
 from engine.merge.documents import reads_still
+from engine.merge.habits import (
+    Habit,
+    Lessons,
+    Refusals,
+    habit_after,
+    lessons,
+    pick_of,
+    with_lessons,
+)
 from engine.merge.ideas import Rule
 from engine.merge.journal import HunkAt
 from engine.merge.kinds import ConflictKind, kind_named
@@ -63,8 +72,10 @@ __all__ = [
     "FilePlace",
     "FileResult",
     "FileSide",
+    "Habit",
     "HunkAt",
     "HunkKey",
+    "Lessons",
     "LineChange",
     "LineDiff",
     "LineOf",
@@ -81,6 +92,7 @@ __all__ = [
     "Pick",
     "Piece",
     "Proposal",
+    "Refusals",
     "Remembered",
     "Resolution",
     "ResolutionSession",
@@ -99,15 +111,19 @@ __all__ = [
     "choice_of",
     "combine",
     "compare",
+    "habit_after",
     "has_markers",
     "kind_named",
+    "lessons",
     "merge_texts",
     "options",
     "owned",
+    "pick_of",
     "propose",
     "reads_still",
     "split_lines",
     "text_of",
     "union",
     "weave",
+    "with_lessons",
 ]

@@ -32,6 +32,7 @@ class Rule(StrEnum):
 
     ALIKE = "alike"
     REMEMBERED = "remembered"
+    LIKEWISE = "likewise"
     ASKED = "asked"
     RENAMED = "renamed"
     WHITESPACE = "whitespace"

@@ -41,12 +41,12 @@ class OutsideAnswer(NamedTuple):
 
 
 _MOST = 6
-_LIKELY = 0.5
+LIKELY = 0.5
 _KNOWN = {
     "alike": 2.0,
     "remembered well": 1.95,
     "remembered": 1.8,
-    "asked": _LIKELY - 0.01,
+    "asked": LIKELY - 0.01,
 }
 """Trust in what no table tells. Who was asked may know more, but is known to be wrong at times."""
 
@@ -86,7 +86,7 @@ def _proposal(found: list[Idea], hunk: ConflictHunk, pick: Pick | None) -> tuple
     rated = sorted(((_trust(idea, found, hunk, pick), idea) for idea in found), key=_surest)
     trust, first = rated[0]
     also = tuple(dict.fromkeys(idea.rule for _, idea in rated if idea.rule is not first.rule))
-    sure = [idea for own, idea in rated if own >= _LIKELY and not idea.kind.endswith(DOUBTED)]
+    sure = [idea for own, idea in rated if own >= LIKELY and not idea.kind.endswith(DOUBTED)]
     # Lines that a side took away may stand elsewhere now, and want the other side's change there.
     likely = bool(sure) and bool(first.text.strip() or first.kind in _KNOWN)
     told = 0.0 if first.kind in (*_KNOWN, *GUESSED) else trust

@@ -23,15 +23,18 @@ from engine.merge import (
     FileConflict,
     FilePlace,
     HunkKey,
+    Lessons,
     Memory,
     Option,
     Proposal,
     ResolutionSession,
     SideNames,
     Whole,
+    lessons,
     options,
     propose,
     reads_still,
+    with_lessons,
 )
 from engine.review.conflicts import Conflicts, read_conflicts
 from engine.review.memory import MemoryFile
@@ -74,9 +77,12 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
 class OpenConflict:
     """One conflict of an open merge, with what is offered for it."""
 
-    def __init__(self, file: FileConflict, memory: Memory) -> None:
+    def __init__(
+        self, file: FileConflict, memory: Memory, learned: Mapping[tuple[bytes, HunkKey], Lessons]
+    ) -> None:
         self.file = file
         self._memory = memory
+        self._lessons = learned
 
     @property
     def path(self) -> bytes:
@@ -97,7 +103,11 @@ class OpenConflict:
     def proposals(self) -> tuple[tuple[Proposal, ...], ...]:
         """Return the proposals for each hunk, surest first; none is applied by itself."""
         accepts = reads_still(self.file)
-        return tuple(propose(hunk, memory=self._memory, accepts=accepts) for hunk in self.hunks)
+        offers = (propose(hunk, memory=self._memory, accepts=accepts) for hunk in self.hunks)
+        return tuple(
+            with_lessons(offered, hunk, self._lessons.get((self.path, hunk.key), Lessons()))
+            for offered, hunk in zip(offers, self.hunks, strict=True)
+        )
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -138,7 +148,11 @@ class OpenMerge:
     @property
     def conflicts(self) -> tuple[OpenConflict, ...]:
         """Return what git could not merge, ordered by path."""
-        return tuple(OpenConflict(file, self.memory) for file in self.session.conflicts)
+        learned = lessons(self.session, self._offered)
+        return tuple(OpenConflict(file, self.memory, learned) for file in self.session.conflicts)
+
+    def _offered(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
+        return propose(hunk, memory=self.memory)
 
     @property
     def is_clean(self) -> bool:

@@ -18,6 +18,7 @@ from engine.git.runner import Repo
 from engine.merge import (
     ConflictHunk,
     HunkKey,
+    Lessons,
     Memory,
     Origin,
     OutsideAnswer,
@@ -26,8 +27,10 @@ from engine.merge import (
     ResolutionSession,
     SideNames,
     TextMerge,
+    lessons,
     propose,
     reads_still,
+    with_lessons,
 )
 from engine.messages import commands as c
 from engine.messages.merging import ConflictFileView, ConflictView
@@ -271,11 +274,17 @@ class _Offers:
         self._answers = review.answers
         self._conflicts = review.session.conflicts
         self._memory = memory
+        self._lessons = lessons(review.session, lambda hunk: review.offers.get(hunk.key, ()))
         self._until = time.monotonic() + _THINKS_S
         self.is_cut = False
 
-    def of(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
-        """Return the proposals for a hunk; none if no time is left to compute them."""
+    def of(self, path: bytes, hunk: ConflictHunk) -> tuple[Proposal, ...]:
+        """Return the proposals for a hunk, with what the decisions before it make likely."""
+        learned = self._lessons.get((path, hunk.key), Lessons())
+        return with_lessons(self._of_texts(hunk), hunk, learned)
+
+    def _of_texts(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
+        """Return what its texts make likely; nothing if no time is left to compute that."""
         if hunk.key not in self._known:
             if time.monotonic() > self._until:
                 self.is_cut = True

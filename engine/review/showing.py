@@ -36,7 +36,7 @@ _LONGEST_HEADING = 80
 _TWO = 2
 _ROUND, _MOST_SHOWN = 3, 400
 
-Proposer = Callable[[ConflictHunk], tuple[Proposal, ...]]
+Proposer = Callable[[bytes, ConflictHunk], tuple[Proposal, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def _file_once(session: ResolutionSession, conflict: FileConflict, lens: Lens) -
     if path == lens.with_text:
         return _file(session, conflict, lens)
     said = tuple(
-        (lens.propose(hunk), lens.asking.get(hunk.key), lens.problems.get(hunk.key))
+        (lens.propose(path, hunk), lens.asking.get(hunk.key), lens.problems.get(hunk.key))
         for hunk in conflict.open.hunks
     )
     state = (session.resolutions.get(path), said)
@@ -149,6 +149,7 @@ def _hunk(
     conflict: FileConflict, hunk: ConflictHunk, choice: Choice | None, lens: Lens
 ) -> HunkView:
     result = text_of(hunk, choice) if choice is not None else None
+    offers = lens.propose(conflict.path, hunk)
     return HunkView(
         key=hunk.key,
         line=hunk.target_line + 1,
@@ -160,7 +161,7 @@ def _hunk(
         choice=_word(choice),
         result=shown(result) if result is not None else None,
         source=choice.source if isinstance(choice, OwnText) else "",
-        proposals=tuple(_proposal(hunk, proposal) for proposal in lens.propose(hunk)),
+        proposals=tuple(_proposal(hunk, proposal) for proposal in offers),
         where=_heading(conflict.text.target if conflict.text else (), hunk.target_line),
         asked=lens.asking.get(hunk.key, ""),
         ask_problem=lens.problems.get(hunk.key, ""),

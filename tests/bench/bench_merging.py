@@ -122,7 +122,7 @@ async def measure(built: RepositoryBuilder) -> bool:
     tree = await worked(lambda: result_tree(repo, made.merged, made.conflicts, results))
 
     async def shown() -> object:
-        return file_views(session, Lens(propose=propose))
+        return file_views(session, Lens(propose=lambda _, hunk: propose(hunk)))
 
     answers = await merger.preview(questions)
     assert all(isinstance(one, MergedTrees) and one.conflicts for one in answers)

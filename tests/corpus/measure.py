@@ -1,8 +1,9 @@
 """Measure proposals on collected merges: `measure.py FILE.jsonl.gz …`.
 
 For each hunk the text that people put in its place is known where the lines around it are still
-those of the merge. Told are: how many hunks take one key, how many take no typing, how often the
-first offer is likely and right, and the share of hits of each rule.
+those of the merge. Hunks are decided in order, so the answers before one are known. The figures:
+how many hunks take one key, how many take no typing, how often the first offer is likely and right,
+and the share of hits of each rule.
 """
 
 import argparse
@@ -16,7 +17,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.merge import ConflictHunk, ConflictKind, FileConflict, FileSide, Pick, propose
+from engine.merge import (
+    ConflictHunk,
+    ConflictKind,
+    FileConflict,
+    FileSide,
+    Lessons,
+    Pick,
+    Proposal,
+    Refusals,
+    habit_after,
+    pick_of,
+    propose,
+    with_lessons,
+)
 from engine.merge.choices import text_of
 from engine.merge.documents import reads_still
 from engine.merge.linediff import diff
@@ -27,11 +41,13 @@ OFFERS_WITH_A_KEY = 3
 
 
 class Asked(NamedTuple):
-    """A hunk, and the text that people put there."""
+    """A hunk, its offers, the text that people put there, and what they did before it."""
 
     conflict: FileConflict
     hunk: ConflictHunk
     human: bytes
+    offers: tuple[Proposal, ...]
+    learned: Lessons
 
 
 def merges_of(files: Iterable[Path]) -> Iterator[list[dict[str, str]]]:
@@ -73,15 +89,27 @@ def answers(text: TextMerge, human: bytes) -> dict[str, bytes]:
 
 
 def asked(rows: Iterable[dict[str, str]]) -> Iterator[Asked | None]:
-    """Yield the hunks of one merge; None for one whose answer cannot be told."""
+    """Yield the hunks of one merge in order; None for one whose answer cannot be told."""
+    before: list[Pick | None] = []
+    refusals = Refusals()
     for row in rows:
+        in_file: list[Pick | None] = []
         conflict, human = conflict_of(row)
         text = conflict.text
         if text is None or b"<<<<<<< " in human:
             continue
-        known = answers(text, human)
+        known, accepts = answers(text, human), reads_still(conflict)
         for hunk in text.hunks:
-            yield Asked(conflict, hunk, known[hunk.key]) if hunk.key in known else None
+            answer = known.get(hunk.key)
+            if answer is None:
+                yield None
+                continue
+            offers = propose(hunk, accepts=accepts)
+            learned = Lessons(habit_after(in_file, before), refusals.rules)
+            yield Asked(conflict, hunk, answer, offers, learned)
+            in_file.append(pick_of(hunk, answer))
+            refusals.add(offers, answer)
+        before += in_file
 
 
 class Figures:
@@ -94,8 +122,8 @@ class Figures:
 
     def add(self, one: Asked) -> None:
         """Count one hunk."""
-        accepts = reads_still(one.conflict)
-        offers = propose(one.hunk, accepts=accepts)
+        alone = one.offers
+        offers = with_lessons(alone, one.hunk, one.learned)
         picks = {text_of(one.hunk, pick) for pick in KEYS}
         first = offers[0] if offers and offers[0].likely else None
         with_key = {offer.text for offer in offers[:OFFERS_WITH_A_KEY]}
@@ -105,6 +133,9 @@ class Figures:
         woven = set(split_lines(one.human)) <= lines
         untyped = woven or one.human in picks | {offer.text for offer in offers}
         self.counts["no typing"] += untyped
+        lone = alone[0] if alone and alone[0].likely else None
+        self.counts["lone covered"] += lone is not None
+        self.counts["lone exact"] += lone is not None and lone.text == one.human
         self.counts["covered"] += first is not None
         self.counts["exact"] += first is not None and first.text == one.human
         for place, offer in enumerate(offers):
@@ -123,6 +154,9 @@ class Figures:
         yield f"one key    {self.counts['one key'] / n:.1%}"
         yield f"no typing  {self.counts['no typing'] / n:.1%}"
         yield f"first offer covers {covered / n:.1%}, exact {self.counts['exact'] / covered:.1%}"
+        lone = self.counts["lone covered"] or 1
+        exact = self.counts["lone exact"] / lone
+        yield f"  by the texts of the hunk alone {lone / n:.1%}, exact {exact:.1%}"
         for rule, told in sorted(self.rules.items()):
             share = told["hit"] / told["offered"]
             likely = f", first {told['likely hit']} of {told['likely']}" if told["likely"] else ""

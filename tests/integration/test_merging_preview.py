@@ -7,6 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from engine import open_merge
+from engine.git.common import common_sides
+from engine.git.merge3 import Merger
+from engine.git.objects import commits_of
+from engine.git.runner import Repo
+from engine.merge import Memory, SideNames
+from engine.review.review import Review
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 
@@ -81,3 +88,47 @@ def test_a_name_that_is_no_commit_is_an_error_in_words(built: RepositoryBuilder)
     assert done.returncode == 2
     assert "names no commit" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def places(word: str) -> dict[str, str | bytes | None]:
+    """A file with four places that all differ from the other sides', lines apart."""
+    return {"f": "".join(f"{word} {n}\n\n{n}\n\n" for n in range(4))}
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> RepositoryBuilder:
+    """Two branches that conflict in four places of one file."""
+    made = RepositoryBuilder(tmp_path / "four")
+    made.commit(places("base"), "start")
+    for branch in ("mine", "theirs"):
+        made.git("checkout", "-q", "-b", branch, "main")
+        made.commit(places(branch), branch)
+    return made
+
+
+def test_the_library_offers_the_side_that_was_taken_before(four: RepositoryBuilder):
+    names = {"target": "mine", "incoming": "theirs", "environment": four.environment}
+    merge = open_merge(four.path, **names)
+    (conflict,) = merge.conflicts
+    assert [one for offers in conflict.proposals for one in offers if one.rule == "likewise"] == []
+    for place in (0, 1):
+        merge.choose("f", place, "incoming")
+    (conflict,) = merge.conflicts
+    first = conflict.proposals[2][0]
+    assert (first.rule, first.text, first.likely) == ("likewise", b"theirs 2\n", True)
+
+
+@pytest.mark.anyio
+async def test_a_review_offers_the_side_that_was_taken_before(four: RepositoryBuilder):
+    repo = await Repo.open(four.path, four.environment)
+    merger = Merger(repo)
+    sides = await common_sides(repo, merger, *await commits_of(repo, "mine", "theirs"))
+    review = await Review.begin(repo, merger, sides, SideNames("mine", "theirs"))
+    assert [hunk.proposals for hunk in (await review.view(Memory())).files[0].hunks] == [()] * 4
+    for place in (0, 1):
+        review.session = review.session.choose(b"f", place, "target")
+    decided, _, third, _ = (await review.view(Memory())).files[0].hunks
+    assert decided.proposals == ()
+    (offer,) = third.proposals
+    assert (offer.rule, offer.text, offer.likely) == ("likewise", "mine 2\n", True)
+    assert "you took the target side just before, in this file; right in 9 of 10" in offer.reason

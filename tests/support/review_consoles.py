@@ -307,7 +307,7 @@ class ReviewPort(FakePort):
             files=file_views(
                 self.session,
                 Lens(
-                    propose=self._offered,
+                    propose=lambda _, hunk: self._offered(hunk),
                     kept=self.kept,
                     with_text=path.encode(errors="surrogateescape") or None,
                 ),

@@ -61,7 +61,7 @@ RULES: list[tuple[Rule, str, str, str, str]] = [
 
 
 SELDOM = (2, 3)
-"""Good answers to look at: in real merges people wrote something else more often than not."""
+"""Good answers to look at: in real merges people wrote something else as often, or more often."""
 
 
 @pytest.mark.parametrize("example", [RULES[number] for number in SELDOM])
@@ -72,8 +72,8 @@ def test_an_answer_that_was_seldom_right_is_offered_and_not_under_the_cursor(
     offers = propose(one_hunk(base, target, incoming))
     (offered,) = [one for one in offers if one.text == text.encode()]
     assert rule in (offered.rule, *offered.also)
-    assert offered.share < 0.5
-    assert not offered.likely
+    assert offered.share <= 0.5
+    assert best(offers) != offered
 
 
 @pytest.mark.parametrize("example", [one for n, one in enumerate(RULES) if n not in SELDOM])

@@ -26,7 +26,7 @@ def conflict(kind: ConflictKind = ConflictKind.CONTENTS, **more: object) -> File
 
 
 def view(session: ResolutionSession, **more: bytes) -> ConflictFileView:
-    (found,) = file_views(session, Lens(propose=propose, **more))
+    (found,) = file_views(session, Lens(propose=lambda _, hunk: propose(hunk), **more))
     return found
 
 
@@ -135,7 +135,7 @@ def test_every_action_and_view_travels_as_json():
 def test_a_decision_makes_no_other_file_be_shown_anew():
     one, other = conflict(), conflict(path=b"g")
     session = start(one, other)
-    lens = Lens(propose=propose)
+    lens = Lens(propose=lambda _, hunk: propose(hunk))
     before = file_views(session, lens)
     assert [new is old for new, old in zip(file_views(session, lens), before, strict=True)] == [
         True,
@@ -145,6 +145,10 @@ def test_a_decision_makes_no_other_file_be_shown_anew():
     after = file_views(session, lens)
     assert [new is old for new, old in zip(after, before, strict=True)] == [False, True]
     assert after[0].is_resolved
-    asking = Lens(propose=propose, kept=lens.kept, asking={other.open.hunks[0].key: "codex"})
+    asking = Lens(
+        propose=lambda _, hunk: propose(hunk),
+        kept=lens.kept,
+        asking={other.open.hunks[0].key: "codex"},
+    )
     (_, asked) = file_views(session, asking)
     assert asked.hunks[0].asked == "codex"

@@ -103,6 +103,7 @@ _WHOLE_IDEAS = {
 _RULES = {
     "alike": "the same on both sides",
     "remembered": "as you chose before",
+    "likewise": "as just before",
     "asked": "as the agent proposes",
     "renamed": "one side's edit, the other's names",
     "whitespace": "without the change in blanks",
