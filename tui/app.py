@@ -83,6 +83,7 @@ class Options:
             that leaves the console.
         notifies: Whether the terminal is told when a human is needed: its bell, its title, a
             notification.
+        is_quiet: Whether nobody is to be called now.
         begins_on: The screen that is seen first.
         memory: The file in which seen hunks and unsent comments outlive the console.
         clock: Wall-clock seconds.
@@ -99,6 +100,7 @@ class Options:
     can_stay_alive: bool = True
     is_alone: bool = False
     notifies: bool = False
+    is_quiet: Callable[[], bool] = bool
     begins_on: str = "fleet"
     memory: Path | None = None
     clock: Callable[[], float] = time.time
@@ -189,7 +191,9 @@ class PlaitApp(Sequences):
             starter=Starter(options.folder) if options.folder else None,
             trials=Trials(options.folder) if options.folder else None,
         )
-        living = Living(session, is_in_tmux="TMUX" in os.environ)
+        living = Living(
+            session, is_in_tmux="TMUX" in os.environ, terminal=os.environ.get("TERM", "")
+        )
         if options.memory:
             living.recall(options.memory)
         return living
@@ -352,6 +356,8 @@ class PlaitApp(Sequences):
         self.session.look()
         self.session.bridge.pace_s = self.pace()
         self._call_attention()
+        if self.board and (said := self.living.absence()):
+            self.board.say(said)
         self.redraw()
 
     def _remember(self) -> None:
@@ -362,12 +368,12 @@ class PlaitApp(Sequences):
 
     def on_unmount(self) -> None:
         if "living" in vars(self):
-            self.living.write(self.living.unwritten())
+            self.living.leave()
             self._tell_terminal(self.living.ends)
 
     def _call_attention(self) -> None:
         """Ring once for what has come up since the last look, wherever the user looks now."""
-        call = self.living.call()
+        call = self.living.call(is_quiet=self._opened_with.is_quiet())
         if call.rings and self._opened_with.notifies:
             self.bell()
         for sequence in call.sequences:

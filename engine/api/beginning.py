@@ -1,5 +1,6 @@
 """Tell what a run can be started with in a folder: agents, a check, manifests, what is held."""
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from engine.agents.registry import find_agents
 from engine.api.looking import machine_rows
 from engine.api.plans import is_manifest, read_inside
 from engine.errors import EngineError
+from engine.git.runner import Repo, Where
 from engine.limits import Enforcement
 from engine.plan.agents import choose_agent
 from engine.plan.model import AgentChoice
@@ -24,6 +26,7 @@ from engine.spec.pipeline import Manifest
 
 MANIFEST = "plait.yaml"
 _LONGEST_MANIFEST = 1_000_000
+_MOST_FILES = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,7 @@ class Beginnings:
         check_from: The file that the check was read or guessed from.
         manifests: The manifests of the folder: a path and the name of each of its pipelines.
         machine: How each dimension holds on this machine.
+        files: The files that git keeps there, or would keep, at most fifty thousand of them.
     """
 
     agents: tuple[OfferedAgent, ...] = ()
@@ -66,6 +70,7 @@ class Beginnings:
     check_from: str = ""
     manifests: tuple[tuple[str, str], ...] = ()
     machine: tuple[Enforcement, ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def is_check_guessed(self) -> bool:
@@ -80,16 +85,34 @@ async def look_for_beginnings(
     env = dict(environ if environment is None else environment)
     rows: tuple[Enforcement, ...] = ()
     found: tuple[FoundAgent, ...] = ()
+    files: tuple[str, ...] = ()
 
     async def probe() -> None:
         nonlocal rows
         rows = await machine_rows(env)
 
-    async with anyio.create_task_group() as both:
-        both.start_soon(probe)
+    async def list_files() -> None:
+        nonlocal files
+        files = await _files(folder, env)
+
+    async with anyio.create_task_group() as beside:
+        beside.start_soon(probe)
+        beside.start_soon(list_files)
         found = await find_agents(env)
     read = partial(_beginnings, folder, found, env)
-    return replace(await anyio.to_thread.run_sync(read), machine=rows)
+    return replace(await anyio.to_thread.run_sync(read), machine=rows, files=files)
+
+
+async def _files(folder: Path, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the files of the folder that git knows or would take; none where there is no git."""
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+    try:
+        repo = await Repo.open(folder, env)
+        tree = str(repo.worktree) if repo.worktree else None
+        listed = await repo.read(*words, where=Where(worktree=tree))
+    except (EngineError, OSError):
+        return ()
+    return tuple(os.fsdecode(name) for name in listed.split(b"\0")[:_MOST_FILES] if name)
 
 
 def _beginnings(folder: Path, found: tuple[FoundAgent, ...], env: Mapping[str, str]) -> Beginnings:

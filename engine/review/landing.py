@@ -29,7 +29,7 @@ from engine.git.landing import (
     unpin,
 )
 from engine.git.merge3 import MergedTrees, Merger
-from engine.git.objects import Wording, read_ref, resolve, write_commit
+from engine.git.objects import Wording, read_ref, resolve, tree_of, write_commit
 from engine.git.runner import Repo
 from engine.git.undo import undo_landing
 from engine.legible import legible_line, legible_name
@@ -188,7 +188,7 @@ class GitLandings:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
         old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
-        if old is None and effect.wish.to is None:
+        if old is None and effect.wish.to is None and await self._has_begun(change.base):
             return Refusal(
                 reason=f"the branch {target} is not there any more. Land with `--to BRANCH`"
                 " on another one, or with the same name to make it anew."
@@ -222,6 +222,13 @@ class GitLandings:
             names = _named(composed.unsafe)
             return Refusal(reason=f"the result would hold paths that git refuses: {names}")
         return LandingConflicts(paths=conflict_paths(composed))
+
+    async def _has_begun(self, base: str) -> bool:
+        """Say if a run found anything: where there was no commit yet, its landing makes the branch.
+
+        Else a target that is not there was taken away since.
+        """
+        return await tree_of(self._repo, base) != self._repo.empty_tree
 
     async def _resolved(
         self, state: RunState, effect: e.PerformLanding, *, target: str, old: str | None

@@ -61,7 +61,31 @@ CROWD = """pipelines:
   - name: crowd
     steps:
       - {name: learn, agent: learner, prompt: "learn", concurrency: 4, policy: settled, merge: each}
+      - {name: shout, agent: shouter, prompt: "shout", concurrency: 14, merge: each}
       - {name: nap, agent: sleeper, prompt: "sleep", concurrency: 2}
+"""
+QUIZ = """
+runtime: {max_concurrent_workers: 2}
+agents:
+  asker:
+    adapter: scripted
+    script: |
+      steps:
+        - ask: {text: "Which color?", choices: [red, green, blue]}
+        - append: {path: told.txt, text: "{answer}\\n"}
+        - ask: {text: "Which size?", choices: [small, large]}
+        - append: {path: told.txt, text: "{answer}\\n"}
+        - ask: {text: "Which shape?", choices: [round, square, flat]}
+        - append: {path: told.txt, text: "{answer}\\n"}
+        - result: "asked three times"
+pipelines:
+  - {name: quiz, steps: [{name: quiz, agent: asker, prompt: "ask"}]}
+"""
+FIRST = """
+agents:
+  starter:
+    adapter: scripted
+    script: {steps: [{write: {path: hello.py, text: "print(1)\\n"}}, {result: "it greets"}]}
 """
 
 
@@ -137,11 +161,11 @@ def test_a_run_is_started_reviewed_and_landed_within_the_console(day: Shell) -> 
 
 
 def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
-    crowd = PLAN.partition("pipelines:")[0] + CROWD
+    crowd = PLAN.partition("pipelines:")[0].replace("workers: 8", "workers: 20") + CROWD
     (day.folder / "plait.yaml").write_text(crowd)
     with console_story(day, "run", "plait.yaml", "--yes", size=(80, 24)) as console:
-        console.shows("4 need you", "I sleep now").do("everywhere.search")
-        console.enters("phase:failed").shows("4 of 6", "learn/worker_4")
+        console.shows("shout/worker_1").do("everywhere.search")
+        console.enters("phase:failed").shows("4 of 20", "learn/worker_4")
         console.do("everywhere.first", "fleet.select", "everywhere.last").shows("✚ 4 marked")
         console.do("fleet.retry_with")
         console.shows("retry 4 workers").enters("read the manual")
@@ -150,6 +174,47 @@ def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
         assert console.end() == 0
     for n in range(1, 5):
         assert "+read the manual" in day.plait("diff", f"learn/worker_{n}").out
+
+
+def test_three_questions_are_answered_by_their_numbers(repository: Shell) -> None:
+    (repository.folder / "plait.yaml").write_text(QUIZ)
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "quiz")
+    try:
+        with console_story(repository, "run", "plait.yaml", size=(80, 24)) as console:
+            for question, number in (("color", b"2"), ("size", b"2"), ("shape", b"1")):
+                console.shows(f"Which {question}?").do("fleet.yes").shows("a number, or type")
+                console.press(number)
+            console.shows("REVIEW").do("everywhere.quit_now")
+            assert console.end() == 0
+        told = repository.plait("diff", "quiz/worker_1").out
+        assert [
+            line for line in told.splitlines() if line.startswith("+") and line[1:2] != "+"
+        ] == [
+            "+green",
+            "+large",
+            "+round",
+        ]
+    finally:
+        end_engine(repository)
+
+
+def test_a_first_change_lands_in_a_repository_without_a_commit(shell: Shell) -> None:
+    shell.git("init", "-q", "-b", "main")
+    (shell.folder / "plait.yaml").write_text(FIRST)
+    try:
+        with console_story(shell, size=(80, 24)) as console:
+            console.shows("No run yet", "✓ starter").do("everywhere.start")
+            console.shows("What is to be done?").press(b"greet")
+            console.shows("greet", "1 worker of starter", "not in the base").press(b"\r")
+            console.shows("greet/worker_1", "REVIEW").do("fleet.diff").shows("print(1)")
+            console.do("diff.yes").shows("approved; landing").do("diff.land")
+            console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
+            assert console.end() == 0
+        assert (shell.folder / "hello.py").read_text() == "print(1)\n"
+        assert shell.plait("history").code == 0
+    finally:
+        end_engine(shell)
 
 
 def test_a_console_is_left_and_come_back_to(day: Shell) -> None:

@@ -39,7 +39,7 @@ def ready(repository: Shell) -> Iterator[Shell]:
 
 
 def _open_diff(console: StoryConsole) -> None:
-    console.shows(WHO, "NEEDS YOU 1").do("fleet.diff").shows("0 of 2 hunks seen")
+    console.shows(WHO, "NEEDS YOU 1").do("fleet.diff").shows("0 of 2 seen")
 
 
 def _tree(shell: Shell) -> str:

@@ -100,6 +100,23 @@ async def fill(console: Console, name: str, text: str) -> None:
     await console.type(text)
 
 
+async def test_a_path_behind_an_at_sign_is_completed_in_the_prompt(place: Place):
+    for name in ("src/reader.py", "src/writer.py"):
+        (place.project / name).parent.mkdir(exist_ok=True)
+        (place.project / name).touch()
+    async with console_on(place) as (console, _):
+        await console.shows("✓ quick")
+        await console.do("start")
+        await console.shows("What is to be done?")
+        await console.press(*"mend @wri")
+        await console.shows("tab src/writer.py")
+        await console.press("tab", *"now")
+        assert composer(console).prompt.text == "mend @src/writer.py now"
+        await console.until(lambda: "tab src/" not in console.text)
+        await console.press("tab")
+        assert console.app.focused is not composer(console).prompt
+
+
 async def test_a_prompt_is_started_from_the_empty_screen_and_its_run_is_seen(place: Place):
     async with console_on(place) as (console, engine):
         await console.shows("S ", "AGENTS", "✓ quick", "enforced")

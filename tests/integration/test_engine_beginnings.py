@@ -6,6 +6,7 @@ import pytest
 
 from engine.api import Beginnings, OfferedAgent, look_for_beginnings
 from tests.support.engine_runs import Place
+from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
 MANIFEST = """
@@ -79,3 +80,18 @@ async def test_a_check_is_guessed_where_none_is_written(place: Place):
         True,
     )
     assert not any(one.is_installed for one in found.agents)
+
+
+async def test_the_files_of_the_repository_are_listed_without_what_git_ignores(place: Place):
+    files = {"src/reader.py": "", "src/build/made.o": "", ".gitignore": "build\n"}
+    RepositoryBuilder(place.project).commit({"src/reader.py": "", ".gitignore": "build\n"})
+    for name in [*files, "new file.txt"]:
+        (place.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.project / name).write_text(files.get(name, ""))
+    found = await look_for_beginnings(place.project, place.environment)
+    assert sorted(found.files) == [".gitignore", "new file.txt", "src/reader.py"]
+
+
+async def test_a_folder_without_git_lists_no_files(place: Place):
+    (place.project / "a.txt").touch()
+    assert (await look_for_beginnings(place.project, place.environment)).files == ()

@@ -60,12 +60,14 @@ async def open_console(
         return EXIT_USAGE
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
+    notify = read_notify()
     options = Options(
         config=config_home(),
         shell=shell_words(repo),
         program=program_words(repo),
         folder=Path(repo),
-        notifies=read_notify().is_on,
+        notifies=notify.is_on,
+        is_quiet=notify.is_quiet,
     )
     app = PlaitApp(None, read_only=read_only, theme=theme, options=options)
     connecting = _Connecting(app, repo, plan, begun)

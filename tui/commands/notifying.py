@@ -1,19 +1,29 @@
-"""Read what the user's `config.toml` says of notifications."""
+"""Read what the user's `config.toml` says of notifications: if, how, and when not."""
 
 import os
 import tomllib
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from tui.commands.base import say
+from tui.words.attention import QuietHours, read_hours
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notify:
-    """Hold whether the terminal is told (`notify = false` turns it off), and the user's `hook`."""
+    """Hold if the terminal is told (`notify = false` turns it off), the user's `hook`, and `quiet`.
+
+    In the quiet hours nobody is called.
+    """
 
     is_on: bool = True
     hook: str = ""
+    quiet: QuietHours | None = None
+
+    def is_quiet(self) -> bool:
+        """Say if these are quiet hours, by the clock of this machine."""
+        return self.quiet is not None and self.quiet.hold(datetime.now().astimezone().time())
 
 
 def read_notify() -> Notify:
@@ -27,4 +37,10 @@ def read_notify() -> Notify:
     except (OSError, ValueError) as error:
         say(f"{path}: {error}")
         return Notify()
-    return Notify(is_on=wishes.get("notify") is not False, hook=str(wishes.get("hook") or ""))
+    wanted = str(wishes.get("quiet") or "")
+    quiet = read_hours(wanted)
+    if wanted and quiet is None:
+        say(f'{path}: quiet = "{wanted}": write two times of the day, as in "22:00-07:30"')
+    return Notify(
+        is_on=wishes.get("notify") is not False, hook=str(wishes.get("hook") or ""), quiet=quiet
+    )

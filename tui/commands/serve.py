@@ -25,7 +25,7 @@ from engine.messages.events import (
 )
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
-from tui.commands.notifying import read_notify
+from tui.commands.notifying import Notify, read_notify
 from tui.words.clean import clean
 
 _WANTED = Asked | ChoiceWanted | ConflictsFound | ReviewWanted | RunFinished
@@ -53,8 +53,9 @@ async def _serve(repo: str, runs: Sequence[str]) -> int:
                     tasks.cancel_scope.cancel()
 
         tasks.start_soon(listen)
-        if hook := read_notify().hook:
-            tasks.start_soon(_run_hook, engine, hook)
+        notify = read_notify()
+        if notify.hook:
+            tasks.start_soon(_run_hook, engine, notify)
         if runs:
             await _take_up(engine, runs)
         else:
@@ -70,14 +71,14 @@ async def _take_up(engine: Engine, runs: Sequence[str]) -> None:
             await engine.resume(run_id)
 
 
-async def _run_hook(engine: Engine, hook: str) -> None:
+async def _run_hook(engine: Engine, notify: Notify) -> None:
     """Run the command whenever a human is needed or a run has ended, from now on."""
     began = (await engine.snapshot()).at
     async for told in engine.events():
-        if isinstance(told.event, _WANTED) and told.at >= began:
+        if isinstance(told.event, _WANTED) and told.at >= began and not notify.is_quiet():
             with anyio.move_on_after(_PATIENCE_S):
                 await anyio.run_process(
-                    ["sh", "-c", hook], check=False, env={**os.environ, **_described(told)}
+                    ["sh", "-c", notify.hook], check=False, env={**os.environ, **_described(told)}
                 )
 
 

@@ -9,6 +9,7 @@ from tui.controllers.landing import Landing
 from tui.controllers.outward import Outward
 from tui.controllers.retrying import Retrying
 from tui.controllers.running import Running
+from tui.controllers.serving import Serving
 from tui.controllers.starting import Starting
 from tui.controllers.talking import Talking
 from tui.controllers.trying import Trying
@@ -24,6 +25,7 @@ ON_WORKERS = (
     Holding,
     Landing,
     Trying,
+    Serving,
     Outward,
     *ON_EVERY_SCREEN,
 )
@@ -40,6 +42,7 @@ __all__ = [
     "Outward",
     "Retrying",
     "Running",
+    "Serving",
     "Starting",
     "Talking",
     "Trying",

@@ -1,6 +1,7 @@
 """Go from screen to screen and from worker to worker, and leave the console."""
 
 from engine.messages.commands import StopRun
+from tui.ink import KEY, Span
 from tui.kit.dialogs import LeaveDialog
 from tui.kit.screen import Controller
 
@@ -46,6 +47,9 @@ class Going(Controller):
 
     def do_leave(self) -> None:
         """Escape: one thing after another, and never out of the console."""
+        if not self.session.marks and self.screen.kind != "fleet":
+            back = self.screen.key_of("back")
+            self.screen.say("nothing is open here; ", Span(back, KEY), " goes back one screen")
         self.session.marks.clear()
 
     def by_worker(self, by: int) -> None:

@@ -12,7 +12,7 @@ from engine.messages.commands import (
 )
 from engine.messages.results import verdict_of
 from tui.controllers.running import run_program
-from tui.ink import TEXT, Ink, Role, Span, words
+from tui.ink import KEY, TEXT, Ink, Role, Span, words
 from tui.kit.outside import editor_words, has_windows, open_copy, run_in_terminal
 from tui.kit.screen import Controller
 from tui.kit.session import identity_of
@@ -112,6 +112,11 @@ class Outward(Controller):
     def do_copy(self) -> None:
         worker = self.here()
         self.screen.copy(worker.last_lines[-1] if worker.last_lines else "")
+        if worker.questions:  # many a finger means yes with this key
+            yes, no = (Span(self.screen.key_of(idea), KEY) for idea in ("yes", "no"))
+            self.screen.say(
+                "its last line was copied; ", yes, " allows what it asks, ", no, " denies"
+            )
 
     def do_copy_name(self) -> None:
         worker = self.here()

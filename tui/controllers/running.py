@@ -7,14 +7,17 @@ import anyio
 from engine.messages.commands import (
     Pause,
     Resume,
+    RevokeAnswer,
     SetCap,
     StopRun,
 )
+from engine.messages.results import KeptAnswer
 from tui.ink import TEXT, Ink, Role, Span, words
+from tui.kit.dialogs import Choice
 from tui.kit.screen import Board, Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
-from tui.words.clean import clean_block
+from tui.words.clean import clean, clean_block
 from tui.words.figures import some
 
 
@@ -77,6 +80,23 @@ class Running(Controller):
             "no_wide", said, lambda: self.screen.send(StopRun(run=run.run), "stopping the run")
         )
 
+    def do_rules(self) -> None:
+        """List the answers that are kept for later questions; taking one revokes it."""
+        run = self.session.run
+        if run is None or not run.rules:
+            self.screen.say_refused("rules", "no answer is kept in this run")
+            return
+        choices = [
+            Choice(str(rule.number), asked_of(rule), held_of(rule), key=str(rule.number))
+            for rule in run.rules
+        ]
+        revoke = partial(self._revoke, run.run)
+        self.screen.choose("Kept answers", choices, revoke, hint="enter revokes the one it is on")
+
+    def _revoke(self, run: str, number: str) -> None:
+        command = RevokeAnswer(number=int(number), run=run)
+        self.screen.send(command, f"rule {number} is revoked: who asks that asks you again")
+
     def do_cap(self) -> None:
         run = self.session.run
         if run is None:
@@ -104,3 +124,13 @@ class Running(Controller):
             )
 
         self.screen.send(SetCap(run=run.run, cap=cap), said, remember)
+
+
+def asked_of(rule: KeptAnswer) -> str:
+    """Return what a kept answer answers: its pattern, else the question in its first line."""
+    return clean(rule.pattern or rule.asked.split("\n", 1)[0])
+
+
+def held_of(rule: KeptAnswer) -> str:
+    """Return the answer, and for whom it is kept."""
+    return clean(f"{rule.answer} for the {f'{rule.scope} {rule.where}'.strip()}")

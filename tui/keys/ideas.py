@@ -49,6 +49,7 @@ ACTING = (
     Idea("check", ("!",), "run the check on exactly this tree"),
     Idea("land", ("L",), "land"),
     Idea("try", ("W",), "try its result in your own checkout; again: take it back"),
+    Idea("serve", ("H",), "its program, started for your browser; again: end it"),
     Idea("terminal", ("T",), "a shell inside the worker's sandbox"),
     Idea("more", ("+", "="), "more detail"),
     Idea("less", ("-",), "less detail"),
@@ -113,6 +114,7 @@ EVERYWHERE = (
 
 PALETTE_ONLY = (
     Idea("cap", (), "how many workers may hold a slot at once"),
+    Idea("rules", (), "rules: answers that are kept (always allow, deny); enter revokes one"),
     Idea("limits", (), "change the worker's limits, also while it runs"),
     Idea("forget", (), "never offer the remembered answer under the cursor again"),
     Idea("against", (), "hold the change against any branch or commit"),

@@ -132,6 +132,7 @@ land               | compare | land | land the composite or winner
 land               | review | land | land the result
 try                | fleet worker diff inbox | try | its result into your checkout; again: back
 try                | review | try | the result into your checkout; again: back
+serve              | fleet worker diff compare inbox | program | its program; again: end it
 terminal           | six | shell | a shell inside its sandbox
 more               | fleet | larger | larger tiles
 more               | worker | more | says, tools, everything

@@ -51,7 +51,7 @@ def _run_name(scene: Scene, *, has_repository: bool, most: int) -> Row:
     if scene.run is None and not scene.view.repository:
         return ()
     if has_repository or scene.run is None:
-        parts += [scene.view.repository]
+        parts += [cut_path(scene.view.repository, 3 * most)]
         if scene.run and scene.run.target:
             parts += [" on ", Span(scene.run.target, TEXT)]
         parts.append("    ")

@@ -15,7 +15,7 @@ from textual.worker import WorkType
 
 from engine.errors import EngineError
 from engine.messages.commands import Refused
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, cut_row, words
 from tui.kit.ahead import KeysFree, TypeAhead
 from tui.kit.dialogs import Dialog
 from tui.kit.inked import Inked
@@ -24,7 +24,7 @@ from tui.kit.starting import Starter, Wanted
 from tui.kit.textbox import TextBox
 from tui.words.clean import clean, clean_block
 from tui.words.cutting import wrap
-from tui.words.starting import PERMISSIONS, agent_row, held_rows, plan_rows, told
+from tui.words.starting import PERMISSIONS, agent_row, files_like, held_rows, plan_rows, told
 
 if TYPE_CHECKING:  # a type alone
     from engine.api import Plan
@@ -89,13 +89,16 @@ class Turn(Inked, can_focus=True):
 class PromptBox(TextBox):
     """The prompt: enter starts; in an empty box, the arrows bring back what was started before."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("down", "recall_later", "down")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("down", "recall_later", "down"),
+        ("tab", "complete", "complete a path, or next"),
+    ]
 
     def __init__(self, owner: Composer) -> None:
         super().__init__(owner)
         self._composer = owner
         self.cursor_blink = False
-        self.placeholder = "What is to be done?"
+        self.placeholder = "What is to be done? @ names a file"
 
     def action_send(self) -> None:
         """Start."""
@@ -112,6 +115,22 @@ class PromptBox(TextBox):
             self.action_cursor_down()
         elif not self._composer.recall(-1):
             self.screen.focus_next()
+
+    @property
+    def part(self) -> str | None:
+        """Return the part of a path that is typed behind an `@`; None where none is."""
+        row, column = self.cursor_location
+        word = self.document.get_line(row)[:column].rpartition(" ")[2]
+        return word[1:] if word.startswith("@") else None
+
+    def action_complete(self) -> None:
+        """Take the likeliest of the files that are offered, else go to the next field."""
+        part, offered = self.part, self._composer.offered
+        if part is None or not offered or part == offered[0]:
+            self.screen.focus_next()
+            return
+        row, column = self.cursor_location
+        self.replace(f"{offered[0]} ", (row, column - len(part)), (row, column))
 
 
 class Composer(Dialog):
@@ -132,6 +151,7 @@ class Composer(Dialog):
         self._held: tuple[Enforcement, ...] = ()
         self._weighed_of: Wanted | None = None
         self._is_starting = False
+        self.offered: list[str] = []
 
     # Its parts.
 
@@ -139,6 +159,7 @@ class Composer(Dialog):
         """Compose the prompt over the values over the plan."""
         with Vertical(classes="box") as box:
             yield PromptBox(self)
+            yield Inked(id="offered")
             for name in ("manifest", "agent"):
                 yield self._row(name, Turn(self, name, ()))
             yield self._row("candidates", self._line("candidates"))
@@ -258,7 +279,20 @@ class Composer(Dialog):
 
     def on_text_area_changed(self) -> None:
         """Plan anew as the prompt is written."""
+        self._offer()
         self.changed()
+
+    def _offer(self) -> None:
+        """Offer the files that the path behind an `@` may mean."""
+        part, found = self.prompt.part, self._starter.found
+        self.offered = files_like(part, found.files) if part is not None and found else []
+        shown = self.query_one("#offered", Inked)
+        shown.display = bool(self.offered)
+        more = [Span(f"  {path}", MUTED) for path in self.offered[1:]]
+        first = (
+            [Span("tab ", KEY), Span(path, TEXT)] if (path := next(iter(self.offered), "")) else []
+        )
+        shown.show([cut_row((*first, *more), max(shown.content_size.width, 20))])
 
     def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
         """Turn what was clicked."""

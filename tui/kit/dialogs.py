@@ -186,6 +186,8 @@ def _choice_row(choice: Choice) -> Row:
 def rank_of(query: str, choice: Choice) -> tuple[int, int] | None:
     """Return how well a choice answers a query, lower is better; None where it does not."""
     wanted = query.casefold().strip()
+    if query and query == choice.key:
+        return -1, 0
     title, whole = choice.title.casefold(), f"{choice.title} {choice.note} {choice.key}".casefold()
     if title.startswith(wanted):
         return 0, len(title)

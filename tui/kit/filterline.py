@@ -9,7 +9,7 @@ from textual.widgets import Input
 from tui.ink import KEY, MUTED, Ink, Role, Row, Span, words
 from tui.kit.session import Session
 from tui.kit.textbox import SearchLine
-from tui.words.filtering import HINT
+from tui.words.filtering import HINT, meant_by
 
 
 class FilterLine(SearchLine):
@@ -22,14 +22,14 @@ class FilterLine(SearchLine):
 
     def __init__(self, session: Session, moved: Callable[[], None]) -> None:
         super().__init__(f"filter: {HINT}; ↑ earlier ones", session.ahead)
-        self.filter = ""
+        self.filter = self.typed = ""
         self._session = session
         self._moved = moved
         self._back = 0
 
     def begin(self) -> None:
         """Let the filter be typed."""
-        self.value = self.filter
+        self.value = self.typed if self.filter else ""
         self._back = 0
         self.display = True
         self.screen.set_focus(self)  # at once: the next key is for it
@@ -41,7 +41,7 @@ class FilterLine(SearchLine):
 
     def action_recall(self, by: int) -> None:
         """Bring back a filter of before, or a later one."""
-        known = self._session.filters
+        known = [*(f"={name}" for name in self._session.named_filters), *self._session.filters]
         self._back = max(min(self._back + by, len(known)), 0)
         self.value = known[-self._back] if self._back else ""
         self.cursor_position = len(self.value)
@@ -49,14 +49,15 @@ class FilterLine(SearchLine):
     def on_input_changed(self, changed: Input.Changed) -> None:
         """Show what is left as the filter grows."""
         changed.stop()
-        self.filter = changed.value.strip()
+        self.typed = changed.value.strip()
+        self.filter = meant_by(self.typed, self._session.named_filters)
         self._moved()
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:
         """End the typing, and keep what is left."""
         submitted.stop()
-        if self.filter:
-            self._session.keep_filter(self.filter)
+        if self.typed:
+            self._session.keep_filter(self.typed)
         self._end()
 
     def on_search_line_closed(self, closed: SearchLine.Closed) -> None:

@@ -14,6 +14,7 @@ from tui.words.attention import (
     Needs,
     needs_of,
     notification,
+    sentence_of_absence,
     sentence_of_new,
     set_title,
     title_of_view,
@@ -33,8 +34,9 @@ class Living:
 
     begins, ends = KEEP_TITLE, PUT_TITLE_BACK
 
-    def __init__(self, session: Session, *, is_in_tmux: bool) -> None:
+    def __init__(self, session: Session, *, is_in_tmux: bool, terminal: str = "") -> None:
         self.session = session
+        self._terminal = terminal
         self._is_in_tmux = is_in_tmux
         self._memory: Memory | None = None
         self._needs: Needs | None = None
@@ -54,13 +56,29 @@ class Living:
         if self._memory and text:
             self._memory.write(text)
 
-    def call(self) -> Call:
+    def absence(self) -> str:
+        """Return, once, what has happened since the console before this one was left."""
+        memory = self._memory
+        if memory is None or memory.left_at is None or not self.session.view.runs:
+            return ""
+        left_at, memory.left_at = memory.left_at, None
+        return sentence_of_absence(self.session.view, left_at)
+
+    def leave(self) -> None:
+        """Remember all, and that somebody looked until now."""
+        self.write(self.unwritten())
+        if self._memory:
+            self._memory.leave()
+
+    def call(self, *, is_quiet: bool = False) -> Call:
         """Return what has come up since the last look; the first look calls nobody."""
         view, before = self.session.view, self._needs
         self._needs = needs_of(view)
-        said = "" if before is None else sentence_of_new(before, self._needs)
-        title = title_of_view(view)
-        sequences = [notification(said, is_in_tmux=self._is_in_tmux)] if said else []
+        said = "" if before is None or is_quiet else sentence_of_new(before, self._needs)
+        title, terminal = title_of_view(view), self._terminal
+        sequences = (
+            [notification(said, is_in_tmux=self._is_in_tmux, terminal=terminal)] if said else []
+        )
         if title != self._title:
             self._title = title
             sequences.append(set_title(title))

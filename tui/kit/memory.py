@@ -5,6 +5,7 @@ One small file. It is a convenience: one that is gone, or that cannot be read, i
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from tui.kit.session import Session
@@ -21,15 +22,23 @@ class Memory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._written = ""
+        self.left_at: float | None = None
+
+    def leave(self) -> None:
+        """Remember that somebody looked until now: the age of the file says it."""
+        with suppress(OSError):
+            self.path.touch(0o600)
 
     def recall(self, session: Session) -> None:
         """Give a session what the one before it left."""
         try:
             left = json.loads(self.path.read_text("utf-8"))
+            self.left_at = self.path.stat().st_mtime
             seen = {str(key) for key in left["seen"]}
             comments = [Comment(**comment) for comment in left["comments"]]
             looked = {str(about): str(head) for about, head in left.get("looked", {}).items()}
             filters = [str(kept) for kept in left.get("filters", ())]
+            named = {str(name): str(kept) for name, kept in left.get("named", {}).items()}
             started = [Wanted.read(kept) for kept in left.get("started", ())]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return
@@ -37,6 +46,7 @@ class Memory:
         session.comments.extend(comments)
         session.looked.update(looked)
         session.filters = filters
+        session.named_filters = named
         if session.starter:
             session.starter.hear(started)
 
@@ -51,6 +61,7 @@ class Memory:
             "comments": unsent,
             "looked": looked,
             "filters": session.filters,
+            "named": session.named_filters,
             "started": started,
         }
         text = json.dumps(left)

@@ -18,24 +18,25 @@ _BAR = 16
 _MOST_STEPS = 12
 
 
-def rail(scene: Scene, height: int) -> list[Row]:
+def rail(scene: Scene, height: int, cells: int = CELLS) -> list[Row]:
     """As much of the rail as fits; what is least needed stands at the bottom."""
     run = scene.run
     if run is None:
         return []
-    rows = [*_plan(run), *_clashes(run), *_machine(run, scene.view.machine), *_nodes(run)]
-    rows += _cost(run)
-    return [*rows, *_latest(scene, height - len(rows))][:height]
+    machine = _machine(run, scene.view.machine, cells)
+    rows = [*_plan(run, cells), *_clashes(run, cells), *machine, *_nodes(run, cells)]
+    rows += _cost(run, cells)
+    return [*rows, *_latest(scene, height - len(rows), cells)][:height]
 
 
-def _plan(run: RunView) -> list[Row]:
-    rows: list[Row] = [heading("PLAN", CELLS)]
+def _plan(run: RunView, cells: int) -> list[Row]:
+    rows: list[Row] = [heading("PLAN", cells)]
     for step in run.steps[:_MOST_STEPS]:
         marks = [
             span for worker in step.workers[:8] for span in (glyph(look_of(worker)), Span(" "))
         ]
         left = (Span(f"{cut_end(step.name, 18):<19}", TEXT), *marks)
-        rows.append(spread(left, words(step_note(step)), CELLS))
+        rows.append(spread(left, words(step_note(step)), cells))
     if len(run.steps) > _MOST_STEPS:
         rows.append(words(f"► {len(run.steps) - _MOST_STEPS} more"))
     return [*rows, ()]
@@ -55,7 +56,7 @@ def step_note(step: StepView) -> str:
     return f"after {', '.join(step.dependencies)}" if step.dependencies else ""
 
 
-def _clashes(run: RunView) -> list[Row]:
+def _clashes(run: RunView, cells: int) -> list[Row]:
     seen: set[frozenset[str]] = set()
     rows: list[Row] = []
     for worker in run.workers:
@@ -66,11 +67,11 @@ def _clashes(run: RunView) -> list[Row]:
             seen.add(pair)
             mark = Span("≈ ", Ink(Role.CLASH))
             rows.append(words(mark, Span(worker.worker, TEXT), " with ", Span(clash.other, TEXT)))
-            path = cut_path(clash.paths[0], CELLS - 12) if clash.paths else ""
+            path = cut_path(clash.paths[0], cells - 12) if clash.paths else ""
             rows.append(words(f"  {path}  {some(clash.hunks, 'hunk')}"))
     if not rows:
         return []
-    head = heading("PREDICTED CLASHES", CELLS, Role.CLASH, figure=str(len(seen)))
+    head = heading("PREDICTED CLASHES", cells, Role.CLASH, figure=str(len(seen)))
     return [head, *rows[:8], ()]
 
 
@@ -82,11 +83,11 @@ def _radar(run: RunView) -> list[Row]:
     return [words("radar ", " " * (_BAR + 2), said, " of the time")]
 
 
-def _machine(run: RunView, machine: Machine) -> list[Row]:
+def _machine(run: RunView, machine: Machine, cells: int) -> list[Row]:
     used = machine.memory_mb - machine.memory_available_mb
     caps = sum(w.limits.memory_mb or 0 for w in run.workers if w.phase.holds_slot)
     slots = sum(worker.phase.holds_slot for worker in run.workers)
-    rows: list[Row] = [heading("MACHINE", CELLS)]
+    rows: list[Row] = [heading("MACHINE", cells)]
     for title, have, whole, said, level in (
         (
             "cpu",
@@ -113,36 +114,36 @@ def _machine(run: RunView, machine: Machine) -> list[Row]:
     return [*rows, *_radar(run), ()]
 
 
-def _nodes(run: RunView) -> list[Row]:
+def _nodes(run: RunView, cells: int) -> list[Row]:
     """Return the places that are not this machine, with how many work there."""
     there = Counter(worker.site for worker in run.workers if worker.site)
     working = Counter(worker.site for worker in run.workers if worker.is_live)
-    rows: list[Row] = [heading("NODES", CELLS)] if there else []
+    rows: list[Row] = [heading("NODES", cells)] if there else []
     for site, count in sorted(there.items())[:_MOST_STEPS]:
         left = (Span(cut_end(clean(site), 24), TEXT),)
-        rows.append(spread(left, words(f"{working[site]} of {count} at work"), CELLS))
+        rows.append(spread(left, words(f"{working[site]} of {count} at work"), cells))
     if len(there) > _MOST_STEPS:
         rows.append(words(f"► {len(there) - _MOST_STEPS} more"))
     return [*rows, ()] if rows else []
 
 
-def _cost(run: RunView) -> list[Row]:
+def _cost(run: RunView, cells: int) -> list[Row]:
     sums = [(step, sum(w.usage.usd or 0.0 for w in step.workers)) for step in run.steps]
     most = max((spent for _, spent in sums), default=0.0)
     if not most:
         return []
-    rows: list[Row] = [heading("COST", CELLS, figure=cost_of(run.workers))]
+    rows: list[Row] = [heading("COST", cells, figure=cost_of(run.workers))]
     for step, spent in sums[:_MOST_STEPS]:
         bar = Span("━" * round(spent / most * _BAR), Ink(Role.METER))
         figure = (Span(cost_of(step.workers), TEXT),)
-        rows.append(spread(words(f"{cut_end(step.name, 12):<13}", bar), figure, CELLS))
+        rows.append(spread(words(f"{cut_end(step.name, 12):<13}", bar), figure, cells))
     return [*rows, ()]
 
 
-def _latest(scene: Scene, room: int) -> list[Row]:
+def _latest(scene: Scene, room: int, cells: int) -> list[Row]:
     if room < 4 or not scene.told:  # noqa: PLR2004 - a heading and one event need three rows
         return []
-    rows: list[Row] = [heading("LATEST", CELLS)]
+    rows: list[Row] = [heading("LATEST", cells)]
     for told in reversed(scene.told):
         if len(rows) + 2 > room:
             break
@@ -151,6 +152,6 @@ def _latest(scene: Scene, room: int) -> list[Row]:
         )
         mark, *said = event_text(told.event)
         when = Span(f"{clock(told.at, scene.now):>8} ", MUTED)
-        rows.append(fit((when, mark, Span(name, TEXT)), CELLS))
-        rows.append(fit((Span(" " * 11), *said), CELLS))
+        rows.append(fit((when, mark, Span(name, TEXT)), cells))
+        rows.append(fit((Span(" " * 11), *said), cells))
     return rows

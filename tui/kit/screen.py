@@ -17,6 +17,7 @@ from engine.messages.commands import Command, Refused, Seen
 from engine.messages.results import WorkerView
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
+from tui.keys.guesses import said_of_unbound
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, ask_rows, footer, message
 from tui.kit.bindings import bindings_of, doer_of, sign_of
@@ -362,11 +363,9 @@ class Board(Screen[None]):
         self.notice = ()
         if found is None or not found.enabled:
             self.ask = None
-        sign = key.character or ""
-        if found is None and sign.isalpha() and not sign.isascii():
-            self.say_refused(
-                sign, "this keyboard layout is not Latin", "arrows, enter, space, digits work"
-            )
+        if found is None and key.key not in self.active_bindings:
+            sign = key.character or ""
+            self.say_refused(*said_of_unbound(key.key, sign, self.key_of, self.action))
 
     def key_done(self) -> None:
         """Show at once what a key did."""

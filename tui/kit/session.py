@@ -17,6 +17,7 @@ from tui.theming import Theme
 from tui.words.clean import clean, clean_name
 from tui.words.comments import Comment
 from tui.words.figures import age, lasting
+from tui.words.filtering import named_filter
 from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of, in_order, step_of
 from tui.words.unshown import Unshown
@@ -122,6 +123,7 @@ class Session:
     seen: set[str] = field(default_factory=set)
     looked: dict[str, str] = field(default_factory=dict)
     filters: list[str] = field(default_factory=list)
+    named_filters: dict[str, str] = field(default_factory=dict)
     comments: list[Comment] = field(default_factory=list)
     put_off: set[str] = field(default_factory=set)
     risen: frozenset[tuple[str, str]] = frozenset()
@@ -282,7 +284,11 @@ class Session:
         return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
 
     def keep_filter(self, text: str) -> None:
-        """Keep a filter for the next time, the latest last."""
+        """Keep a filter for the next time, the latest last; `name=…` keeps it by that name."""
+        name, is_named, rest = named_filter(text)
+        if is_named:
+            self.named_filters.pop(name, None)
+            self.named_filters |= {name: rest} if rest else {}
         self.filters = [*(kept for kept in self.filters if kept != text), text][-MOST_FILTERS:]
 
     def remember(self, undoable: Undoable) -> None:

@@ -130,9 +130,18 @@ def changed_code(pieces: Sequence[Piece], sign: str, marks: Marks) -> Row:
     return code(pieces, marks, _GROUNDS.get(sign), _WORDS.get(sign, Role.PANEL))
 
 
-def signed(row: Row, sign: str, cells: int) -> Row:
-    """A line of a change: its sign and its code, their ground to the edge."""
+def signed(
+    row: Row, sign: str, cells: int, *, is_more: bool = False, is_moved: bool = False
+) -> Row:
+    """A line of a change: its sign and its code, their ground to the edge.
+
+    What goes on with the line above has no sign of its own; that of a moved line says so.
+    """
     mark, ink = _SIGNS[sign]
+    if is_more:
+        mark = "   "
+    elif is_moved:
+        mark = f"{mark[:2]}»"
     return fit((Span(mark, ink), *row), cells, Ink(ground=_GROUNDS.get(sign)))
 
 

@@ -3,9 +3,16 @@
 It knows what a terminal can be told (a title, a notification) as text; sending it is the app's.
 """
 
-from engine.messages.results import EngineView
+from datetime import time
+from typing import NamedTuple
+
+from engine.messages.results import EngineView, WorkerView
 from tui.words.clean import clean
-from tui.words.standing import Band, bands_of
+from tui.words.figures import age
+from tui.words.looks import look_of
+from tui.words.standing import Band, bands_of, waits_since
+
+_MOST_NAMED = 3
 
 _ESC, _BELL, _END = "\x1b", "\x07", "\x1b\\"
 Needs = frozenset[tuple[str, str]]
@@ -41,6 +48,30 @@ def title_of_view(view: EngineView) -> str:
     return clean(f"({count}) {title}" if count else title)
 
 
+def sentence_of_absence(view: EngineView, left_at: float) -> str:
+    """Return what has come of workers since somebody left, in one line; nothing where nothing.
+
+    Those who need a human come first; those who only go on are no news.
+    """
+    told_of = (Band.NEEDS_YOU, Band.SETTLED)
+    workers = [w for run in view.runs for band in told_of for w in bands_of(run)[band]]
+    moved = [worker for worker in workers if max(worker.phase_since, _asked(worker)) > left_at]
+    told: dict[str, list[str]] = {}
+    for worker in moved:
+        told.setdefault(look_of(worker).word.lower(), []).append(worker.worker)
+    parts = [f"{word} {_named(names)}" for word, names in told.items()]
+    return clean(f"since you left ({age(view.at - left_at)}): {'; '.join(parts)}") if told else ""
+
+
+def _asked(worker: WorkerView) -> float:
+    return waits_since(worker) if worker.questions else 0.0
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 KEEP_TITLE, PUT_TITLE_BACK = f"{_ESC}[22;2t", f"{_ESC}[23;2t"
 
 
@@ -49,9 +80,45 @@ def set_title(text: str) -> str:
     return f"{_ESC}]2;{text}{_BELL}"
 
 
-def notification(text: str, *, is_in_tmux: bool) -> str:
-    """Return the sequence that makes a terminal notify; tmux passes it on only in an envelope."""
-    plain = f"{_ESC}]9;{text}{_BELL}"
+def notification(text: str, *, is_in_tmux: bool, terminal: str = "") -> str:
+    """Return the sequence that makes a terminal notify; tmux passes it on only in an envelope.
+
+    `terminal` is its name, as TERM has it: kitty and the family of rxvt have sequences of their
+    own.
+    """
+    code, end = next((known for name, known in _CODES.items() if name in terminal), _USUAL)
+    plain = f"{_ESC}]{code}{text}{end}"
     if not is_in_tmux:
         return plain
     return f"{_ESC}Ptmux;{plain.replace(_ESC, _ESC * 2)}{_END}"
+
+
+_USUAL = ("9;", _BELL)
+_CODES = {
+    "kitty": ("99;;plait: ", _END),
+    "rxvt": ("777;notify;plait;", _BELL),
+    "foot": ("777;notify;plait;", _BELL),
+}
+"""The sequences of terminals that do not understand the usual one."""
+
+
+class QuietHours(NamedTuple):
+    """Hold when nobody is called: from a time of the day to another, perhaps over midnight."""
+
+    begin: time
+    end: time
+
+    def hold(self, at: time) -> bool:
+        """Say if it is quiet at a time of the day."""
+        if self.begin <= self.end:
+            return self.begin <= at < self.end
+        return at >= self.begin or at < self.end
+
+
+def read_hours(text: str) -> QuietHours | None:
+    """Return the hours that `22:00-07:30` means; None where it means none."""
+    begin, sign, end = text.replace(" ", "").partition("-")
+    try:
+        return QuietHours(time.fromisoformat(begin), time.fromisoformat(end)) if sign else None
+    except ValueError:
+        return None

@@ -1,12 +1,26 @@
 """Filter workers by words: a text, or `phase:failed agent:claude step:port needs:me check:red`."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from engine.messages.results import RunView, StepView, WorkerView
 from tui.words.looks import look_of
 from tui.words.standing import Band, band_of, title_of
 
-HINT = "text, phase: agent: step: check: needs:me, - in front leaves out"
+HINT = "text, phase: agent: step: check: needs:me, -not; red=… keeps it, =red uses it"
+_NAMED = re.compile(r"(\w+)=(.*)", re.DOTALL)
+
+
+def named_filter(text: str) -> tuple[str, bool, str]:
+    """Return the name that a filter is to be kept by, if it has one, and the filter itself."""
+    found = _NAMED.fullmatch(text.strip())
+    return (found[1], True, found[2].strip()) if found else ("", False, text)
+
+
+def meant_by(text: str, named: Mapping[str, str]) -> str:
+    """Return a filter with the kept ones in place of their names; it may be half typed."""
+    terms = named_filter(text)[2].split()
+    return " ".join(named.get(term[1:], "") if term.startswith("=") else term for term in terms)
 
 
 def filters(text: str, worker: WorkerView, step: StepView) -> bool:

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 from engine.messages.results import Badge, StepView, WorkerView
+from engine.messages.served import ServedState
 from engine.phases import Phase
 from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, words
 from tui.words.figures import countdown
 from tui.words.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
 from tui.words.scene import Scene
+from tui.words.served import served_text
 from tui.words.standing import short_name
 
 _Said = tuple[str, str]
@@ -21,6 +23,9 @@ def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
         mark = Span("? ", Ink(Role.WAITING, bold=True))
         asked = Span(" waits for your answer. ", TEXT)
         return words(mark, *name, asked, "It keeps its slot; its time limit stands still.")
+    if worker.served is not None:
+        end = "H ends it." if worker.served.state is not ServedState.ENDED else "H starts it again."
+        return words(*name, Span(f": its program {served_text(worker.served)} ", TEXT), end)
     told = _TOLD.get(worker.phase, _running)
     fact, follows = told(worker, step, now)
     return words(*name, Span(f"{fact} ", TEXT), follows)

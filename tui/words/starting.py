@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from engine.limits import KINDS, Level, LimitKind
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # a console that starts nothing needs none of what the front 
 
 LEAD = 13
 """So many columns stand before what is said of a part."""
-_MOST_STEPS = 3
+_MOST_STEPS, _MOST_OFFERED = 3, 5
 _MODES = {
     "auto": "the sandbox holds them; what leads out of it is asked",
     "ask": "you are asked before they act",
@@ -26,6 +27,18 @@ _MODES = {
 }
 PERMISSIONS = {"": "as plait.yaml says, else auto", **_MODES}
 """The words of `--permissions`: who answers agents that ask."""
+
+
+def files_like(part: str, files: Iterable[str]) -> list[str]:
+    """Return the files that a part of a path may mean, the likeliest first; none unreadable."""
+    wanted = part.casefold()
+    ranked = []
+    for path in files:
+        name = path.casefold()
+        if wanted in name and clean(path) == path and " " not in path:
+            is_named = name.rpartition("/")[2].startswith(wanted)
+            ranked.append((not name.startswith(wanted), not is_named, len(path), path))
+    return [path for *_, path in nsmallest(_MOST_OFFERED, ranked)]
 
 
 def agent_row(agent: OfferedAgent) -> Row:

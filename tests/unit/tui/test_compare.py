@@ -62,6 +62,17 @@ async def test_a_hunk_is_taken_left_out_and_both_are_undone():
         await console.shows("no hunk is taken")
 
 
+async def test_taking_goes_on_to_the_next_place_where_the_candidate_did_something():
+    async with Comparing() as console:
+        pane = pane_of(console)
+        empty = [i for i, spot in enumerate(pane.spots) if pane.hunk_of(spot, 0) is None]
+        assert empty
+        pane.at = empty[0] - 1
+        await console.do("mark")
+        assert pane.hunk is not None or pane.at == len(pane.spots) - 1
+        assert pane.at not in empty[:-1]
+
+
 async def test_all_of_one_candidate_is_taken_and_undone_at_once():
     async with Comparing() as console:
         await console.do("mark", "right", "right", "merge_all")

@@ -21,6 +21,7 @@ from engine.messages.commands import (
     Reply,
     Resume,
     RetryWorker,
+    RevokeAnswer,
     Seen,
     SetCap,
     SetLimits,
@@ -29,7 +30,7 @@ from engine.messages.commands import (
     StopWorker,
 )
 from engine.messages.events import Delivery, Steered, Told
-from engine.messages.results import Badge, CheckResult, Question
+from engine.messages.results import AnswerScope, Badge, CheckResult, KeptAnswer, Question
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import opened
@@ -472,3 +473,23 @@ async def test_a_question_with_choices_is_answered_by_picking_one():
 
 def test_a_scripted_worker_stands_in_the_step_its_name_says():
     assert worker("a/worker_1", Phase.QUEUED).step == "a"
+
+
+async def test_kept_answers_are_listed_and_the_chosen_one_is_revoked():
+    view = csvlite()
+    kept = KeptAnswer(number=3, answer="allow", scope=AnswerScope.RUN, pattern="Bash(git *)")
+    asked = KeptAnswer(number=4, answer="deny", scope=AnswerScope.RUN, asked="May I?\nPlease.")
+    run = replace(view.runs[0], rules=(kept, asked))
+    async with opened(replace(view, runs=(run,))) as console:
+        await console.do("palette")
+        await console.type("rules: answers\n")
+        await console.shows("Kept answers", "Bash(git *)  allow for the run", "May I?  deny")
+        await console.type("4\n")
+        assert console.port.commands == [RevokeAnswer(number=4, run=run.run)]
+
+
+async def test_a_run_without_kept_answers_says_so():
+    async with opened() as console:
+        await console.do("palette")
+        await console.type("rules: answers\n")
+        await console.shows("no answer is kept in this run")

@@ -10,7 +10,7 @@ from engine.phases import Phase
 from tests.support.consoles import Console, opened
 from tests.support.world import NOW, changed, csvlite, many, worker
 from tui.kit.dialogs import AskDialog
-from tui.words.filtering import filters
+from tui.words.filtering import filters, meant_by
 
 pytestmark = [pytest.mark.anyio, pytest.mark.long]
 RUNNING = ["port/worker_1", "port/worker_4", "port/worker_10"]
@@ -133,6 +133,36 @@ async def test_filters_of_before_are_brought_back_on_every_screen():
         await console.shows("/phase:run   ")
         await console.press("down", "down")
         await console.shows("3 wait for you")
+
+
+async def test_a_filter_is_kept_by_a_name_and_used_by_it():
+    async with opened(many(20), size=(120, 30)) as console:
+        await console.do("search")
+        await console.type("seven=module_7\n")
+        await console.shows("/module_7", "1 of 20")
+        await console.do("leave")
+        await console.do("search")
+        await console.type("=seven\n")
+        await console.shows("/module_7", "1 of 20")
+        assert console.app.session.named_filters == {"seven": "module_7"}
+        await console.do("leave", "search")
+        await console.type("seven=\n")
+        assert console.app.session.named_filters == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("=red", "phase:failed check:red"),
+        ("=red agent:x", "phase:failed check:red agent:x"),
+        ("more==red", "phase:failed check:red"),
+        ("=re", ""),
+        ("a b", "a b"),
+        ("a=", ""),
+    ],
+)
+def test_a_name_stands_for_the_filter_that_was_kept(typed: str, meant: str):
+    assert meant_by(typed, {"red": "phase:failed check:red"}) == meant
 
 
 async def test_a_filter_is_left_by_escape_while_it_is_typed():

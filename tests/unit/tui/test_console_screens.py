@@ -310,11 +310,11 @@ async def test_a_diff_is_read_hunk_by_hunk():
     async with opened(port=_port()) as console:
         console.app.session.worker = RUNNING
         await console.do("diff")
-        await console.shows("0 of 5 hunks seen", "src/csvlite/reader.py")
+        await console.shows("0 of 6 seen", "src/csvlite/reader.py")
         await console.do("mark")
-        await console.shows("1 of 5 hunks seen")
+        await console.shows("1 of 6 seen")
         await console.do("undo")
-        await console.shows("0 of 5 hunks seen")
+        await console.shows("0 of 6 seen")
 
 
 async def test_comments_wait_until_all_are_sent_with_their_code():

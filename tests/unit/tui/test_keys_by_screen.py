@@ -48,6 +48,7 @@ O     | pull request  | pull request  | pull request  | pull request  | pull req
 w     | by name       | by name       | by name       | by name       | by name       | by name
 f     | whole screen  | whole screen  | whole screen  | whole screen  | whole screen  | whole screen
 W     | checkout      | checkout      | checkout      | .             | checkout      | checkout
+H     | program       | program       | program       | program       | .             | program
 T     | shell         | shell         | shell         | shell         | shell         | shell
 y     | copy          | copy          | copy          | copy          | copy          | copy
 Y     | copy          | copy          | copy          | copy          | copy          | copy

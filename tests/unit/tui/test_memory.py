@@ -1,5 +1,6 @@
 """Seen hunks and unsent comments are there again when the console is opened the next time."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,48 @@ async def test_filters_survive_a_restart(tmp_path: Path):
         await console.shows("/phase:failed   1 of 8")
 
 
+async def test_filters_keep_their_names_over_a_restart(tmp_path: Path):
+    memory = tmp_path / "console.json"
+    async with opened(port=_port(), options=_options(memory)) as console:
+        await console.do("search")
+        await console.type("red=phase:failed\n")
+    async with opened(port=_port(), options=_options(memory)) as console:
+        await console.do("search")
+        await console.type("=red\n")
+        await console.shows("/phase:failed   1 of 8")
+
+
 @pytest.mark.parametrize("left", ["", "{", "[]", '{"seen": 3}', '{"seen": [], "comments": [{}]}'])
 async def test_a_memory_that_cannot_be_read_is_begun_anew(tmp_path: Path, left: str):
     memory = tmp_path / "console.json"
     memory.write_text(left)
     async with opened(port=_port(), options=_options(memory)) as console:
         assert console.screen.session.seen == set()
+
+
+@pytest.mark.parametrize(("ago", "is_told"), [(3600, True), (-3600, False)])
+async def test_what_has_happened_since_the_last_look_is_told_once(
+    tmp_path: Path,
+    ago: int,
+    is_told: bool,  # noqa: FBT001 - a case
+):
+    memory = tmp_path / "console.json"
+    async with opened(port=_port(), options=_options(memory)) as console:
+        await console.do("search")
+        await console.type("phase:failed\n")
+    os.utime(memory, (NOW - ago, NOW - ago))
+    async with opened(port=_port(), options=_options(memory)) as console:
+        await console.shows("since you left (1 h ago)" if is_told else "Fleet")
+        assert ("since you left" in console.message) is is_told
+        assert ("failed port/worker_2" in console.message) is is_told
+        await console.press("j")
+        assert "since you left" not in console.message
+
+
+async def test_leaving_is_remembered_where_nothing_else_is_new(tmp_path: Path):
+    memory = tmp_path / "console.json"
+    memory.write_text('{"seen": [], "comments": []}')
+    os.utime(memory, (1, 1))
+    async with opened(port=_port(), options=_options(memory)):
+        pass
+    assert memory.stat().st_mtime > 1

@@ -142,6 +142,12 @@ class ComparePane:
         """To the next candidate."""
         self.column = max(min(self.column + by, len(self.rows) - 1), 0)
 
+    def to_own(self) -> None:
+        """Go on to the next place where the candidate under the cursor did something."""
+        ahead = range(self.at + 1, len(self.spots))
+        own = (at for at in ahead if self.hunk_of(self.spots[at], self.column) is not None)
+        self.at = next(own, min(self.at + 1, max(len(self.spots) - 1, 0)))
+
     def to_file(self, by: int) -> None:
         """To the first place of the next file."""
         here = self.spot

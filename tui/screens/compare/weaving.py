@@ -45,9 +45,9 @@ class Weaving(Controller):
         return ""
 
     def do_mark(self) -> None:
-        """Take the hunk of the candidate under the cursor, and go on to the next."""
+        """Take the hunk of the candidate under the cursor, and go on to its next one."""
         self._change("the hunk", self.pane.take)
-        self.pane.move(1)
+        self.pane.to_own()
 
     def toggle(self) -> None:
         """Take the hunk of the candidate under the cursor, or leave it; the cursor stays."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign, keys_of
 from tui.kit.wording import pairs_of
+from tui.screens.diff.shifted import Spot
 from tui.words.comments import Comment
 
 
@@ -54,6 +55,8 @@ class Shape:
     """By file: the one who decided it, where conflicts were decided."""
     decided: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
     """The lines of the target at which there was a conflict, and what was chosen there."""
+    moves: Mapping[Spot, Spot] = field(default_factory=dict)
+    """The other place of every line that was moved."""
 
     def chosen(self, file: FileDiff, hunk: Hunk) -> str:
         """Return what was decided about the conflicts that a hunk covers."""

@@ -10,6 +10,7 @@ from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, keys_of
 from tui.ink import Row
 from tui.screens.diff.layout import Part, Place, Shape, lay_out
 from tui.screens.diff.rows import DiffPainter, comment_rows, height_of, line_room, side_room
+from tui.screens.diff.shifted import moved_lines
 from tui.words.comments import Comment
 
 _SKIPPED = frozenset({Part.BLANK, Part.COMMENT})
@@ -58,6 +59,7 @@ class DiffPane:
         if diff is None:
             self.places, self.heads, self.cursor, self.anchor = [], [], 0, None
             return
+        self.shape.moves = moved_lines(diff)
         self.lay_out()
         found = (i for i in self.heads if self.key_of(self.places[i]) == key)
         if key:

@@ -26,6 +26,7 @@ from tui.ink import (
 from tui.kit.syntax import Piece, changed_code, inked_change, signed
 from tui.kit.wording import Marks, changed_words, pairs_of
 from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of
+from tui.screens.diff.shifted import Spot
 from tui.words.clean import clean_code
 from tui.words.comments import Comment
 from tui.words.cutting import cut_end, cut_path, wrap
@@ -133,6 +134,7 @@ class DiffPainter:
             mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
         where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
         note = "  only white space" if hunk.is_blank_only else ""
+        note += self._moved(place, hunk)
         chosen = self.shape.chosen(file, hunk)
         by = (Span(f"  ≠ {chosen}", Ink(Role.ACCENT)),) if chosen else ()
         left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note, *by)
@@ -141,13 +143,29 @@ class DiffPainter:
         )
         return spread(left, right, cells)
 
+    def _moved(self, place: Place, hunk: Hunk) -> str:
+        """Say how much of a hunk was moved, and from where or to where."""
+        told: dict[str, int] = {}
+        for at, line in enumerate(hunk.lines):
+            spot = self.shape.moves.get(Spot(place.file, place.hunk, at))
+            if spot is not None:
+                other = self.diff.files[spot.file]
+                way = "from" if line.sign is Sign.ADDED else "to"
+                where = other.path.rpartition("/")[2]
+                told[f"{way} {where}"] = told.get(f"{way} {where}", 0) + 1
+        return "".join(f"  » {some(count, 'line')} moved {way}" for way, count in told.items())
+
     def _unified(self, file: FileDiff, place: Place, cells: int) -> list[Row]:
         line = file.hunks[place.hunk].lines[place.line]
         numbers = f" {_number(line.old)} {_number(line.new)} "
         room = line_room(cells)
         codes = self._codes(file, place.hunk, place.line, room)
+        is_moved = Spot(place.file, place.hunk, place.line) in self.shape.moves
         return [
-            (Span(" " * len(numbers) if at else numbers, MUTED), *signed(code, line.sign, room + 4))
+            (
+                Span(" " * len(numbers) if at else numbers, MUTED),
+                *signed(code, line.sign, room + 4, is_more=at > 0, is_moved=is_moved),
+            )
             for at, code in enumerate(codes)
         ]
 
@@ -165,8 +183,12 @@ class DiffPainter:
             return [(Span("╱" * cells, LINE),)]  # noqa: RUF001 - the sign for "no line here"
         given = file.hunks[place.hunk].lines[line]
         number = f" {_number(given.old if is_old else given.new)} "
+        is_moved = Spot(place.file, place.hunk, line) in self.shape.moves
         return [
-            (Span(" " * len(number) if at else number, MUTED), *signed(code, given.sign, cells - 6))
+            (
+                Span(" " * len(number) if at else number, MUTED),
+                *signed(code, given.sign, cells - 6, is_more=at > 0, is_moved=is_moved),
+            )
             for at, code in enumerate(self._codes(file, place.hunk, line, side_room(cells)))
         ]
 

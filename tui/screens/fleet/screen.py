@@ -20,7 +20,7 @@ from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
 from tui.screens.fleet.page import FleetPage, Form, Order, Wish, lay_out, look_at, move, orders_of
-from tui.screens.fleet.pane import FleetPane, WorkerTile
+from tui.screens.fleet.pane import FleetPane, Rail, WorkerTile
 from tui.screens.fleet.welcome import welcome
 from tui.words.filtering import filters
 from tui.words.looks import MARK
@@ -56,7 +56,7 @@ class FleetScreen(Board):
                 yield Rows(id="table")
                 yield WorkerTile(id="close-up")
                 yield FilterLine(self.session, self._filtered)
-            yield Inked(id="rail")
+            yield Rail(id="rail")
 
     def draw_panes(self, scene: Scene) -> None:
         here = self.session.worker_view.worker if self.session.worker_view else ""
@@ -82,8 +82,8 @@ class FleetScreen(Board):
         if page and tiles.display:
             tiles.fill(page.pieces, here, self.fingered_at)
         self.set_class(not has_run, "-bare")
-        side = self.query_one("#rail", Inked)
-        side.show(rail(scene, side.size.height) if has_run else ())
+        side = self.query_one(Rail)
+        side.show(rail(scene, side.size.height, side.size.width) if has_run else ())
 
     def _draw_welcome(self, scene: Scene) -> None:
         welcoming = self.query_one("#welcome", Inked)
