@@ -500,6 +500,11 @@ class Detached(Resident):
             never.wait(1)
         os._exit(1)
 
+    def take_back(self, number: int | str) -> None:
+        """End a call; one that comes after this ends as it comes: nothing keeps their order."""
+        self.expect(number)
+        super().take_back(number)
+
     async def renew(self, caller: str) -> None:
         """Renew the lease; what another caller had asked is taken back, and has ended then."""
         self._heard = time.monotonic()

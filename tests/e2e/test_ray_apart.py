@@ -165,12 +165,12 @@ def test_a_node_that_is_cut_off_spends_no_longer_than_its_lease(
         until(lambda: workers(shell)[lost]["attempt"] == 2, "again", 40)
     finally:
         cluster.link("n1", "up")
-    finish(shell, cluster)
-    assert (workers(shell)[lost]["attempt"], workers(shell)[other]["attempt"]) == (2, 1)
     cluster.end("n1")
     cluster.join("n1")
     late = f"refs/plait/@late/**/{lost}/attempt_1/head"
     until(lambda: shell.git("for-each-ref", late), "what comes late is kept")
+    finish(shell, cluster)
+    assert (workers(shell)[lost]["attempt"], workers(shell)[other]["attempt"]) == (2, 1)
 
 
 def test_an_engine_that_is_killed_goes_on_without_a_gap(shell: Shell, cluster: Apart) -> None:

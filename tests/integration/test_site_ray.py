@@ -60,7 +60,7 @@ async def test_a_cluster_without_a_token_is_refused(monkeypatch: pytest.MonkeyPa
         gate.check_client({})
 
 
-async def test_a_token_that_is_not_there_is_named(
+def test_a_token_that_is_not_there_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(gate, "find_spec", lambda name: name)
