@@ -60,7 +60,7 @@ def test_a_program_runs_where_the_agent_ran_and_reaches_no_further(
 def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_back(
     written: Shell,
 ) -> None:
-    """E on the worktree, e on a file, T, ctrl+z and fg, as in a shell with job control."""
+    """E on the worktree and on a file, T, ctrl+z and fg, as in a shell with job control."""
     script = 'echo "editing $1"; read said; echo "$said" >> notes.txt'
     written.env |= {"EDITOR": f"sh -c {shlex.quote(script)} sh", "PS1": "at-home% "}
     with terminal_story(written, "bash", "--norc", "-i") as terminal:
@@ -68,12 +68,12 @@ def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_bac
         terminal.shows("write/worker_1").do("fleet.edit_all").shows("editing .").enters("whole")
         terminal.shows("What you did lies in the workspace of write/worker_1")
 
-        terminal.do("fleet.diff").shows("made.txt", "+1").do("diff.edit")
-        terminal.shows("editing ./made.txt").enters("part").shows("What you did lies")
+        terminal.do("fleet.diff").shows("made.txt", "+1").do("diff.edit_all")
+        terminal.shows("/made.txt").enters("part").shows("nothing was changed")
 
         terminal.do("diff.terminal").shows(f"attempt_1{PROMPT}")
         terminal.press(b"echo $((6*7))-$(tr '\\n' , <notes.txt) $(stty size)\r")
-        terminal.shows("42-whole,part, 36 120").press(b"exit 3\r")
+        terminal.shows("42-whole, 36 120").press(b"exit 3\r")
         terminal.shows("What you did lies")
 
         terminal.do("everywhere.to_shell").shows("Stopped", "at-home%").press(b"fg\r")
