@@ -8,7 +8,7 @@ longer the answer to a call, changes little.
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,6 @@ from engine.agents.agent_events import (
 from engine.agents.contract import (
     AgentLaunch,
     Capabilities,
-    CopiedSettings,
     FoundAgent,
     HintChannel,
     LaunchRequest,
@@ -56,6 +55,7 @@ from engine.agents.records import (
     title_of,
 )
 from engine.agents.settings.copied import SettingsCopy
+from engine.agents.settings.over_acp import copy_for_acp, servers_for_session
 from engine.agents.settings.tables import TableHome
 from engine.agents.table_agent import login_of
 from engine.agents.tables import shipped_table
@@ -75,8 +75,13 @@ def call(identity: int, method: str, **params: object) -> bytes:
     return line_of({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
 
 
-def initialize() -> bytes:
-    """The first line that a client says."""
+def initialize(servers: Sequence[Record] = ()) -> bytes:
+    """The first line that a client says.
+
+    It carries the MCP servers of the session that follows: who writes the later lines knows only
+    what was sent, so that a recording leads to the same lines again.
+    """
+    more = {"_meta": {"plait": {"mcpServers": [*servers]}}} if servers else {}
     return call(
         _INITIALIZE,
         "initialize",
@@ -86,6 +91,7 @@ def initialize() -> bytes:
             "fs": {"readTextFile": False, "writeTextFile": False},
             "terminal": False,
         },
+        **more,
     )
 
 
@@ -124,6 +130,7 @@ class AcpStream(Reading):
         super().__init__(request)
         self._wanted_model = "" if is_told_model else request.choice.model or ""
         self._stays = stays and request.is_elsewhere
+        self._servers: list[Record] = []
         self._models: tuple[str, ...] = ()
         self._is_open = False
         self._is_resumed = False
@@ -205,7 +212,9 @@ class AcpStream(Reading):
     def sent(self, line: bytes) -> list[AgentEvent]:
         """Return the events of what was sent: prompts that were begun, answers that were given."""
         record = read_record(line) or {}
-        if record.get("method") == "session/cancel":
+        if record.get("method") == "initialize":
+            self._servers = at(record, "params", "_meta", "plait", "mcpServers") or []
+        elif record.get("method") == "session/cancel":
             self._is_cancelled = True
         elif record.get("method") == "session/prompt":
             self._is_cancelled = False
@@ -252,11 +261,10 @@ class AcpStream(Reading):
             return self._new_session(_SESSION)
         self._is_resumed = True
         cwd = self.request.workspace
-        return call(_SESSION, way, sessionId=session, cwd=cwd, mcpServers=[])
+        return call(_SESSION, way, sessionId=session, cwd=cwd, mcpServers=self._servers)
 
     def _new_session(self, identity: int) -> bytes:
-        # Its user's MCP servers are in its own settings; named here, too, they would run twice.
-        place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": []}
+        place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": self._servers}
         system = system_text(self.request)
         if system and self._takes_system:
             self._has_system = True
@@ -529,7 +537,7 @@ class AcpAdapter:
                 hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
             )
         home = TableHome(table, request) if table else None
-        copied = self.settings(request) if self.settings else home and home.copy
+        copied = home.copy if home else (self.settings or copy_for_acp)(request)
         return AgentLaunch(
             argv=(*argv, *more_arguments(request)),
             env={
@@ -539,12 +547,13 @@ class AcpAdapter:
                 **self.env(request),
                 **request.choice.env,
             },
-            files=copied.files if copied else (),
-            first_input=initialize(),
+            files=copied.files,
+            # A known client reads those of its own settings: told here, too, they would run twice.
+            first_input=initialize(() if self.argv else servers_for_session(request)),
             keeps_stdin=True,
             hosts=table.hosts if table else (),
-            reads=(*folders_of(request, argv[0]), *(copied.reads if copied else ())),
-            settings=copied.listed if copied else CopiedSettings(),
+            reads=(*folders_of(request, argv[0]), *copied.reads),
+            settings=copied.listed,
             login=self.login_name(request)
             or (home and home.login)
             or (login_of(table, request) if table else ""),

@@ -39,8 +39,9 @@ _FACTS = (
     "--is-bare-repository",
     "--is-shallow-repository",
     "--show-object-format",
+    "--show-toplevel",
 )
-_ANSWERS = 5
+_ANSWERS = 6
 _SEEN_BY_PROGRAMS = {"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}
 _SEEN_BY_PROGRAMS |= {"GIT_CONFIG_NOSYSTEM", "PATH"}
 
@@ -158,17 +159,22 @@ class Repo:
             cwd=start,
             timeout_s=TIMEOUT_S,
         )
-        if answer.exit_code:
+        found = os.fsdecode(answer.stdout).removesuffix("\n")
+        if not found:
             said = answer.stderr.decode(errors="replace").strip()
             raise WorkspaceError(f"{start} is no git repository that can be used: {said}")
-        lines = os.fsdecode(answer.stdout).removesuffix("\n").split("\n")
+        # Without a working tree git answers all but the last question, and then fails.
+        lines = found.split("\n") + [""] * bool(answer.exit_code)
         if len(lines) != _ANSWERS:
             raise WorkspaceError(
                 f"the path {start!r} has a line break in it, and git keeps paths line by line",
                 hint="Rename that folder, or move the repository.",
             )
-        git_dir, common_dir, is_bare, shallow, object_format = lines
-        top = None if is_bare == "true" else await _top(program, environment, start)
+        git_dir, common_dir, is_bare, shallow, object_format, top = lines
+        if is_bare != "true" and not top:
+            raise WorkspaceError(
+                f"{start} lies inside a git directory", hint="Go to its working tree."
+            )
         listing = await execute(
             [program, "config", "--list", "--show-scope", "-z"],
             env=_users(environment, extra={}),
@@ -179,7 +185,7 @@ class Repo:
         repo = cls(
             git_dir=git_dir,
             common_dir=common_dir,
-            worktree=top,
+            worktree=None if is_bare == "true" else top,
             facts=facts,
             settings=parse_settings(listing.stdout, environment),
             version=version,
@@ -380,16 +386,3 @@ async def _version(program: str, environment: Mapping[str, str]) -> tuple[int, i
         found = ".".join(map(str, version))
         raise WorkspaceError(f"git {found} is too old", hint="Install git 2.38 or newer.")
     return version
-
-
-async def _top(program: str, environment: Mapping[str, str], place: str) -> str:
-    """The top of the working tree around a place; inside a `.git` folder, of the one beside it."""
-    answer = await execute(
-        [program, "rev-parse", "--path-format=absolute", "--show-toplevel"],
-        env=_users(environment, extra={}),
-        cwd=place,
-        timeout_s=TIMEOUT_S,
-    )
-    if answer.exit_code:
-        raise WorkspaceError(f"{place} lies inside a git directory", hint="Go to its working tree.")
-    return os.fsdecode(answer.stdout).rstrip("\n")

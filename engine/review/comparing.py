@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -65,6 +66,18 @@ class _Work:
     is_live: bool = False
 
 
+class _Held(NamedTuple):
+    """Two revisions held against each other, and what the old one is called.
+
+    `is_result` says that the new one is the very tree that landing would make.
+    """
+
+    old: str
+    new: str
+    said: str
+    is_result: bool = False
+
+
 class Comparisons:
     """Comparisons of the changes of one repository's workers with other revisions."""
 
@@ -114,19 +127,16 @@ class Comparisons:
             landed = w.landing.prepared if w.phase is Phase.LANDED else None
             made = from_json(LandPrepared, landed) if landed else None
             if made is not None and made.old and made.new:
-                old, head, said = made.old, made.new, f"{short(made.target)} before it landed"
+                held = _Held(made.old, made.new, f"{short(made.target)} before it landed")
             else:
-                old, head, said = await self._landed(state, work, folder, wanted.decided)
+                held = await self._landed(state, work, folder, wanted.decided)
         else:
-            head = work.head
             old, said = await self._old(state, w, wanted, work, where=where)
+            held = _Held(old, work.head, said)
         found = await change_diff(
-            self._repo, old, head, against=said, context=wanted.context, where=where
+            self._repo, held.old, held.new, against=held.said, context=wanted.context, where=where
         )
-        is_open = w.phase is Phase.CONFLICTED and not wanted.decided
-        is_over = w.phase is Phase.LANDED
-        is_result = wanted.against == TARGET and not (work.is_live or is_open or is_over)
-        result = head if is_result else ""
+        result = held.new if held.is_result and not work.is_live else ""
         return replace(found, head=work.head, is_live=work.is_live, result=result)
 
     async def _work(self, state: RunState, w: Worker, attempt: int, folder: Path) -> _Work:
@@ -176,9 +186,7 @@ class Comparisons:
             )
         return found, against
 
-    async def _landed(
-        self, state: RunState, work: _Work, folder: Path, decided: str
-    ) -> tuple[str, str, str]:
+    async def _landed(self, state: RunState, work: _Work, folder: Path, decided: str) -> "_Held":
         """Return the target as it is, and as it would be with the work merged into it.
 
         Where they conflict, this is what was decided; until all is, git's merge with its markers.
@@ -188,10 +196,10 @@ class Comparisons:
         if old is None:
             raise WorkspaceError(f"there is no branch {branch!r} to hold it against")
         if decided:
-            return old, decided, f"{branch} as it is now"
+            return _Held(old, decided, f"{branch} as it is now", is_result=True)
         merged = await Merger(self._repo, objects=folder).merge3(work.base, old, work.head)
         if merged.is_clean:
-            return old, merged.tree, f"{branch} as it is now"
+            return _Held(old, merged.tree, f"{branch} as it is now", is_result=True)
         open_files = len(conflict_paths(merged))
         said = f"{open_files} file{'s' if open_files > 1 else ''} still in conflict"
-        return old, merged.tree, f"{branch} as it is now, {said}"
+        return _Held(old, merged.tree, f"{branch} as it is now, {said}")

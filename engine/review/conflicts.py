@@ -282,7 +282,8 @@ async def _collided(reading: _Reading) -> None:
             reading.drafts[old] = _Draft(
                 old,
                 ConflictKind.MODIFY_DELETE,
-                base=_Seen(old, *before[old]),
+                # The base of crossed sides stands in for git's own: it may hold markers.
+                base=None if reading.sides.is_crossed else _Seen(old, *before[old]),
                 target=_Seen(old, *mine[old]) if old in mine else None,
                 incoming=_Seen(old, *theirs[old]) if old in theirs else None,
             )

@@ -1,17 +1,18 @@
 """Merge two branches in memory: show the conflicts and make the decided tree."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from anyio import to_thread
+from anyio import create_task_group, to_thread
 from anyio.from_thread import start_blocking_portal
+from anyio.lowlevel import checkpoint
 
-from engine.errors import WorkspaceError
+from engine.errors import EngineError, WorkspaceError
 from engine.git.common import common_sides
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import commits_of
@@ -140,7 +141,7 @@ class OpenMerge:
         """Open the merge of two branches, for async code."""
         env = os.environ if environment is None else environment
         found = await Repo.open(Path(repo), env)
-        made = await preview(found, target, incoming)
+        made = await _with_standing_gits(found, partial(preview, found, target, incoming))
         layout = await to_thread.run_sync(Layout, Path(found.common_dir))
         memory = await MemoryFile.of(layout).read()
         return cls(found, made, ResolutionSession(made.conflicts.files), memory)
@@ -233,6 +234,23 @@ class OpenMerge:
             WorkspaceError: Something is still open.
         """
         return _in_loop(self.write_tree)
+
+
+async def _with_standing_gits(repo: Repo, work: Callable[[], Awaitable[T]]) -> T:
+    """Do a piece of work in which one git answers all questions of a kind."""
+    found: list[T] = []
+    failed: EngineError | None = None
+    async with create_task_group() as group:
+        group.start_soon(repo.standing.serve)
+        await checkpoint()
+        try:
+            found.append(await work())
+        except EngineError as error:
+            failed = error  # raised below: a task group would put it into an ExceptionGroup
+        group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return found[0]
 
 
 def open_merge(

@@ -1,13 +1,16 @@
-"""Plugins, hooks and extensions of the user's: in the sandbox, where they are wanted."""
+"""Plugins, hooks and extensions of the user's, and MCP servers that a manifest names."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.clients import WORK, Serve
-from tests.agents.test_user_settings import SKILL, Kept, write
+from tests.agents.clients import KEY, WORK, Serve
+from tests.agents.model_server import ModelServer
+from tests.agents.real_runs import RealRun
+from tests.agents.test_user_settings import SERVER, SKILL, Kept, write
 
 pytestmark = pytest.mark.real_agents
 
@@ -87,3 +90,39 @@ def test_an_extension_works_inside_where_that_is_wanted(
     result = user.run(user_code=is_wanted, **model)
     assert result["outcome"] == "success", result
     assert ("Pour for the heron" in json.dumps(server.requests)) is is_wanted
+
+
+def over_acp(agent: str, folder: Path, server: ModelServer) -> RealRun:
+    """A run of an agent that plait does not know, with the servers of a file."""
+    real = RealRun(folder, agent, server)
+    tools = folder / "tools"
+    tools.mkdir()
+    tool = shutil.copy(SERVER, tools)
+    weather = {"command": "python3", "args": [tool], "env": {"PASSED": "sunshine"}}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"weather": weather}}))
+    names = ["PASSED", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]
+    real.plan(runtime={"sandbox": {"env": names, "paths": [str(tools)]}}, agent="mine")
+    return real
+
+
+@pytest.mark.parametrize("agent", ["claude-acp"])
+@pytest.mark.parametrize("wish", ["all", "none"])
+def test_an_agent_that_is_not_known_is_told_of_the_servers_that_the_manifest_names(
+    wish: str, agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve(WORK)
+    server.is_by_conversation = True
+    real = over_acp(agent, folder, server)
+    path = folder / "plait.yaml"
+    manifest = json.loads(path.read_text())
+    about = {
+        "adapter": "acp",
+        "argv": ["claude-agent-acp"],
+        "options": {"mcp": str(folder / "mcp.json")},
+    }
+    manifest["agents"] = {"mine": {**about, "user_settings": wish}}
+    path.write_text(json.dumps(manifest))
+    assert real.env["ANTHROPIC_API_KEY"] == KEY
+    result = real.run()
+    assert result["outcome"] == "success", result["error"]
+    assert ("tell_weather" in json.dumps(server.requests)) is (wish == "all")

@@ -25,7 +25,7 @@ from engine.git.runner import Repo
 from engine.merge import ResolutionSession, propose
 from engine.messages.commands import StopRun
 from engine.messages.questions import ReadRun
-from engine.review.preview import preview
+from engine.review.preview import OpenMerge, preview
 from engine.review.results import result_tree
 from engine.review.showing import Lens, file_views
 from tests.support.engine_runs import scripted
@@ -33,7 +33,7 @@ from tests.support.merging_runs import MergingPlace
 from tests.support.repositories import RepositoryBuilder
 
 FILES, COMMITS, BRANCHES, ROUNDS, LONE = 7_000, 300, 50, 8, 25
-RATIO, EACH_S = 0.1, 0.010
+RATIO, FRESH_RATIO, EACH_S = 0.1, 0.15, 0.010
 WATCHED, WATCHED_FILES, WATCHED_S, SHARE = 8, 1_370, 60.0, 0.10
 Work = Callable[[], Awaitable[object]]
 
@@ -116,6 +116,11 @@ async def measure(built: RepositoryBuilder) -> bool:
     many = await worked(partial(merger.preview, questions)) / len(questions)
     numbers = iter(range(1, BRANCHES))
     outside = await worked(lambda: preview(repo, "b0", f"b{next(numbers)}"))
+    fresh = await worked(
+        lambda: OpenMerge.begin(
+            built.path, target="b0", incoming="b3", environment=built.environment
+        )
+    )
     made = await preview(repo, "b0", "b1")
     session = ResolutionSession(made.conflicts.files).choose_rest("both")
     results = session.results() or ()
@@ -133,6 +138,7 @@ async def measure(built: RepositoryBuilder) -> bool:
             row("a preview in an engine, conflicts read", lone, RATIO * peer),
             row("  the first of them, gits started and ended", first, None),
             row("  one without an engine", outside, None),
+            row("open_merge where nothing is known yet", fresh, FRESH_RATIO * peer),
             row("the tree of what was decided", tree, None),
             row("what a console is shown, after a decision", await worked(shown), 0.05),
         ]

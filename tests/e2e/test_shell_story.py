@@ -60,7 +60,7 @@ def test_a_program_runs_where_the_agent_ran_and_reaches_no_further(
 def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_back(
     written: Shell,
 ) -> None:
-    """E on the worktree, e on a file, T, ctrl+z and fg, as in a shell with job control."""
+    """E on the worktree and on a file, T, ctrl+z and fg, as in a shell with job control."""
     script = 'echo "editing $1"; read said; echo "$said" >> notes.txt'
     written.env |= {"EDITOR": f"sh -c {shlex.quote(script)} sh", "PS1": "at-home% "}
     with terminal_story(written, "bash", "--norc", "-i") as terminal:
@@ -68,15 +68,15 @@ def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_bac
         terminal.shows("write/worker_1").do("fleet.edit_all").shows("editing .").enters("whole")
         terminal.shows("What you did lies in the workspace of write/worker_1")
 
-        terminal.do("fleet.diff").shows("made.txt", "+1").do("diff.edit")
-        terminal.shows("editing ./made.txt").enters("part").shows("What you did lies")
+        terminal.do("fleet.diff").shows("made.txt", "+1").do("diff.edit_all")
+        terminal.shows("/made.txt").enters("part").shows("nothing was changed")
 
         terminal.do("diff.terminal").shows(f"attempt_1{PROMPT}", "ctrl+] leaves it")
         terminal.press(b"echo $((6*7))-$(tr '\\n' , <notes.txt) $(stty size)\r")
-        terminal.shows("42-whole,part, 29 78")  # a message stands below the pane
+        terminal.shows("42-whole, ")
         terminal.press(b"\x1d")
         terminal.shows("The shell goes on").do("worker.diff").shows("made.txt")
-        terminal.do("diff.terminal").shows("42-whole,part")
+        terminal.do("diff.terminal").shows("42-whole, ")
         terminal.press(b"exit\r")
         terminal.shows("The shell of write/worker_1 ended with exit code 0").do("worker.diff")
 

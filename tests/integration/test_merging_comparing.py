@@ -50,13 +50,22 @@ async def test_a_change_is_held_against_its_base_the_target_and_any_revision(pla
     assert told(seen) == []
 
 
-async def test_where_landing_would_conflict_the_change_is_shown_unmerged(place: MergingPlace):
+async def test_where_landing_would_conflict_the_markers_are_shown_and_no_result(
+    place: MergingPlace,
+):
     async with place.engine(within_s=60) as engine:
         run = await reviewed(engine, place.workers(changed(3, "one"), changed(3, "two")))
         await land(engine, run, ONE)
         found = await engine.diff(run.id, TWO, against="target")
-    assert "they conflict" in found.against
-    assert told(found) == ["-one", "+two"]
+    assert "1 file still in conflict" in found.against
+    assert found.result == ""
+    shown = told(found)
+    assert [line[:8] for line in shown if line[1:2] in "<=>"] == [
+        "+<<<<<<<",
+        "+=======",
+        "+>>>>>>>",
+    ]
+    assert "+two" in shown
 
 
 async def test_another_attempt_is_compared_directly(place: MergingPlace):

@@ -332,7 +332,7 @@ def _crossed(seed: int, dice: random.Random, trees: tuple[Tree, Tree, Tree]) -> 
         tips = made
 
 
-def put(folder: Path, seeds: range) -> None:
+def put(folder: Path, seeds: Sequence[int]) -> None:
     """Make a repository that has the merges of these seeds."""
     folder.mkdir(parents=True)
     run = partial(subprocess.run, cwd=folder, env=ENVIRONMENT, check=True)

@@ -26,8 +26,8 @@ async def test_a_text_that_was_refused_is_gone_on_with(monkeypatch: pytest.Monke
     port = _port()
     wanted = [_half_marked(port), "mine\n"]
 
-    async def edited(app: object, text: str) -> tuple[str, str]:
-        del app
+    async def edited(app: object, text: str, *, name: str) -> tuple[str, str]:
+        del app, name
         begun.append(text)
         return wanted.pop(0), ""
 
@@ -46,8 +46,8 @@ async def test_a_refused_text_left_as_it_was_is_let_go(monkeypatch: pytest.Monke
     begun: list[str] = []
     port = _port()
 
-    async def edited(app: object, text: str) -> tuple[str, str]:
-        del app
+    async def edited(app: object, text: str, *, name: str) -> tuple[str, str]:
+        del app, name
         begun.append(text)
         return _half_marked(port), ""
 
