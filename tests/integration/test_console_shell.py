@@ -1,6 +1,7 @@
 """A shell of the console on a real terminal: drawn, typed into, resized, flooded, ended."""
 
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -65,7 +66,7 @@ async def test_job_control_and_interrupts_reach_the_program(tmp_path: Path) -> N
 async def test_a_program_that_takes_the_whole_screen_gives_it_back(tmp_path: Path) -> None:
     script = "import curses; curses.wrapper(lambda w: (w.addstr(3, 4, 'FULL'), w.getch()))"
     async with _running(tmp_path, "sh") as shell:
-        shell.write(f'echo before; {sys.executable} -c "{script}"\r'.encode())
+        shell.write(f'echo before; {shlex.quote(sys.executable)} -c "{script}"\r'.encode())
         await _shows(shell, "\n\n\n    FULL")
         assert shell.terminal.grid.is_alternate
         shell.write(b"q")

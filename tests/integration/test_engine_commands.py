@@ -16,7 +16,7 @@ from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.results import Badge, Outcome, WorkerResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.run import answers
+from engine.run import runs
 from engine.site import local
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
@@ -325,7 +325,7 @@ async def test_a_log_asked_for_before_there_is_one_goes_on(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     begun, may_end = anyio.Event(), anyio.Event()
-    read_log = answers.read_log
+    read_log = runs.read_log
 
     async def slowly(*told: Any) -> Any:
         found = await read_log(*told)
@@ -333,7 +333,7 @@ async def test_a_log_asked_for_before_there_is_one_goes_on(
         await may_end.wait()
         return found
 
-    monkeypatch.setattr(answers, "read_log", slowly)
+    monkeypatch.setattr(runs, "read_log", slowly)
     plan = place.manifest(
         {"name": "a", "agent": HANGS}, workspace={"setup": place.waits_at("gate")}
     )

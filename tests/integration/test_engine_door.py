@@ -20,6 +20,7 @@ from engine.errors import EngineError
 from engine.messages import commands as c
 from engine.messages import merging as m
 from engine.messages import questions as q
+from engine.messages import screens
 from engine.messages.events import Commanded
 from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.roles import Role
@@ -86,6 +87,9 @@ def questions(run: str) -> list[q.Ask[Any]]:
         m.LeaveOutHunks(run, A, []),
         m.EditChange(run, A, m.FileText(path="a")),
         m.WeaveHunks(run, "a", []),
+        q.ServeWorker(run, A),
+        q.StopServing(run, A),
+        screens.TypeInto(run, A),
     ]
 
 
@@ -141,7 +145,7 @@ def test_what_changes_something_is_not_for_watchers_and_nothing_is_for_agents():
     assert {name for name, kind in kinds.items() if kind.changes} == {
         *("StartPlan", "ResumeRun", "EnterSandbox", "CleanUp", "RestoreTrash", "LeaveEngine"),
         *("DecideConflict", "CheckWorker", "CheckTogether", "LeaveOutHunks", "WeaveHunks"),
-        "EditChange",
+        *("EditChange", "ServeWorker", "StopServing", "TypeInto"),
         "ReadResult",  # it keeps the objects of the result
     }
     assert not any(server._may(Role.AGENT, changes=kind.changes) for kind in kinds.values())

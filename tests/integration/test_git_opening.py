@@ -64,7 +64,7 @@ def test_opening_a_merge_starts_few_gits(built: RepositoryBuilder, tmp_path: Pat
     programs, log = tmp_path / "programs", tmp_path / "log"
     programs.mkdir()
     git = programs / "git"
-    git.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexec {shutil.which("git")} "$@"\n')
+    git.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexec "{shutil.which("git")}" "$@"\n')
     git.chmod(0o755)
     path = f"{programs}:{os.environ['PATH']}"
     merge = open_merge(

@@ -22,6 +22,7 @@ from engine.messages.events import Told
 from engine.messages.logs import LogKind
 from engine.messages.patches import ViewPatch, patched
 from engine.messages.results import Clash, EngineView, HistoryDelay, LoginView, Trouble
+from engine.messages.served import Served
 from engine.review.radar import Radar
 from engine.run.journal import Journal
 from engine.run.view import Views, run_view
@@ -75,6 +76,7 @@ class Live:
     is_stopping: bool = False
     history: HistoryDelay | None = None
     radar: Radar = field(default_factory=lambda: Radar.__new__(Radar))
+    served: Mapping[WorkerId, Served] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.radar.clashes, self.radar.behind, self.radar.share = {}, {}, 0.0

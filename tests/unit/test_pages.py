@@ -80,8 +80,8 @@ def test_the_map_is_the_one_of_the_house():
     ("old", "new"),
     [
         ("Prove that no", "Hope that no"),
-        ("| 16 | `engine/proof` |", "| 16 | `engine/proofs` |"),
-        ("| 16 | `engine/proof` | 5 |", "| 16 | `engine/proof` | 50 |"),
+        ("| 17 | `engine/proof` |", "| 17 | `engine/proofs` |"),
+        ("| 17 | `engine/proof` | 5 |", "| 17 | `engine/proof` | 50 |"),
     ],
 )
 def test_a_stale_map_is_noticed(old: str, new: str):

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tui.commands.base import say
-from tui.words.attention import QuietHours, read_hours
+from tui.words.hours import QuietHours, read_hours
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ _MEANT = {
     "no": "D delete ctrl+k",
     "leave": "ctrl+g",
     "back": "Q backspace",
-    "help": "f1 H",
+    "help": "f1",
     "steer": "i I",
     "start": "ctrl+n ctrl+t insert",
     "pick": "ctrl+b ctrl+w ; '",

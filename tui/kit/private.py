@@ -35,10 +35,10 @@ def paint_now(screen: Screen[Any]) -> None:
     """Put on the terminal now what was drawn: a key is not to wait for the next frame.
 
     A widget tells its screen that it is to be painted with a message, which comes later. So they
-    are gathered here.
+    are gathered here. One without a size still waits for its place, and would miss its paint.
     """
     for widget in screen.walk_children(Widget):
-        if widget._repaint_required and widget.display:  # noqa: SLF001
+        if widget._repaint_required and widget.display and widget.size:  # noqa: SLF001
             widget._repaint_required = False  # noqa: SLF001
             screen._dirty_widgets.add(widget)  # noqa: SLF001
     screen._on_timer_update()  # noqa: SLF001

@@ -3,9 +3,6 @@
 It knows what a terminal can be told (a title, a notification) as text; sending it is the app's.
 """
 
-from datetime import time
-from typing import NamedTuple
-
 from engine.messages.results import EngineView, WorkerView
 from tui.words.clean import clean
 from tui.words.figures import age
@@ -100,25 +97,3 @@ _CODES = {
     "foot": ("777;notify;plait;", _BELL),
 }
 """The sequences of terminals that do not understand the usual one."""
-
-
-class QuietHours(NamedTuple):
-    """Hold when nobody is called: from a time of the day to another, perhaps over midnight."""
-
-    begin: time
-    end: time
-
-    def hold(self, at: time) -> bool:
-        """Say if it is quiet at a time of the day."""
-        if self.begin <= self.end:
-            return self.begin <= at < self.end
-        return at >= self.begin or at < self.end
-
-
-def read_hours(text: str) -> QuietHours | None:
-    """Return the hours that `22:00-07:30` means; None where it means none."""
-    begin, sign, end = text.replace(" ", "").partition("-")
-    try:
-        return QuietHours(time.fromisoformat(begin), time.fromisoformat(end)) if sign else None
-    except ValueError:
-        return None

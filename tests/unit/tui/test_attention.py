@@ -12,11 +12,11 @@ from tui.app import Options
 from tui.words.attention import (
     needs_of,
     notification,
-    read_hours,
     sentence_of_new,
     set_title,
     title_of_view,
 )
+from tui.words.hours import read_hours
 
 
 def test_only_what_is_new_is_called_out():

@@ -1,5 +1,7 @@
 """Read a log and the other tabs: move, search, unfold, copy."""
 
+from collections.abc import Callable, Mapping
+
 from tui.controllers import Going
 from tui.kit.screen import Board, Controller
 from tui.kit.scrolled import Scrolled
@@ -16,6 +18,7 @@ class Reading(Controller):
         self.log = Log()
         self.attempt: int | None = None
         self._searched_from = 0, True
+        self.titles: Callable[[], Mapping[str, str]] = lambda: TITLES
 
     @property
     def tab(self) -> str:
@@ -57,7 +60,7 @@ class Reading(Controller):
             self.log.first()
 
     def by_side(self, by: int) -> None:
-        names = list(TITLES)
+        names = list(self.titles())
         self.show(names[(names.index(self.tab) + by) % len(names)])
 
     by_tab = by_side

@@ -1,6 +1,6 @@
 """Worker: one worker's log, and beside it everything that is known of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -44,7 +44,18 @@ class WorkerScreen(Board):
             SHELL: self.does(Shells),
             SCREEN: self.does(TakeOver),
         }
+        self.reading.titles = self._titles
         self._watched: LogName = ("", "", None)
+
+    def _titles(self) -> Mapping[str, str]:
+        """Return the tabs: a terminal has one once there is something on it."""
+        return {
+            name: title
+            for name, title in TITLES.items()
+            if name == self.reading.tab
+            or name not in self.terminals
+            or self.terminals[name].is_there
+        }
 
     def compose_panes(self) -> ComposeResult:
         """Compose the tabs over the pane of one of them, and the side."""
@@ -118,7 +129,7 @@ class WorkerScreen(Board):
         self._watch()
         switcher = self.query_one(ContentSwitcher)
         switcher.current = self.reading.tab
-        tabs.show([tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state())])
+        tabs.show([tab_row(self._titles(), self.reading.tab, tabs.size.width, self._log_state())])
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
         elif terminal := self.terminals.get(self.reading.tab):

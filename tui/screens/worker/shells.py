@@ -33,6 +33,11 @@ class Shells(Controller):
         """Keys are for the shell."""
         return self.screen.focused is self.view
 
+    @property
+    def is_there(self) -> bool:
+        """The worker under the cursor has a shell."""
+        return self.shell_here() is not None
+
     def shell_here(self) -> Shell | None:
         """Return the shell of the worker under the cursor."""
         worker = self.session.worker_view

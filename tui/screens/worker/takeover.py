@@ -26,6 +26,12 @@ class TakeOver(Controller):
         return self.screen.query_one(f"#{SCREEN}", TerminalView)
 
     @property
+    def is_there(self) -> bool:
+        """The agent under the cursor draws on a terminal of its own."""
+        worker = self.session.worker_view
+        return worker is not None and worker.has_screen
+
+    @property
     def is_entered(self) -> bool:
         """Keys are for the agent."""
         return self.screen.focused is self.view
