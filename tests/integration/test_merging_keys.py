@@ -80,7 +80,7 @@ async def _decide(console: Console, screen: ReviewScreen, patch: pytest.MonkeyPa
     """Press the keys of the conflict that is on screen, and no others."""
     case = BY_PATH[screen.pane.raw_path]
 
-    async def edited(*_: object) -> tuple[str, str]:
+    async def edited(*_: object, **__: object) -> tuple[str, str]:
         return case.wanted or "", ""
 
     patch.setattr("tui.screens.review.texts.edit_text", edited)
