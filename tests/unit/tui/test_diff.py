@@ -188,6 +188,13 @@ def test_a_file_without_hunks_says_what_there_is_to_say():
     assert "2.1 KB, was 1.8 KB" in text_of(_pane().rows(100, 0, 60))
 
 
+def test_moving_before_there_is_a_diff_does_nothing():
+    pane = DiffPane()
+    for by in (1, -1, 10):
+        pane.move(by)
+    assert (pane.cursor, pane.hunk_end(), pane.new_numbers(), pane.path) == (0, 0, [], "")
+
+
 def test_the_end_is_the_last_line_although_a_blank_row_follows_it():
     pane = _pane()
     pane.toggle("has_generated")

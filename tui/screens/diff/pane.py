@@ -206,6 +206,8 @@ class DiffPane:
 
     def move(self, by: int) -> None:
         """So many rows down or up; blank rows and comments are passed over."""
+        if not self.places:
+            return  # it is still on its way
         at = max(min(self.cursor + by, len(self.places) - 1), 0)
         ways = (range(at, len(self.places)), range(at, -1, -1))
         for way in ways if by > 0 else reversed(ways):  # behind the last row, the nearest before it
