@@ -104,7 +104,7 @@ class AgentChoice:
         return f"{self.adapter.removesuffix('-acp')} {sorted(self.env.items())}"
 
 
-_OF_NO_VENDOR = frozenset({"scripted", "command", "acp", "jsonl", "callable"})
+_OF_NO_VENDOR = frozenset({"scripted", "command", "acp", "jsonl", "callable", "terminal"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,7 +168,7 @@ def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
         console.enters("phase:failed").shows("4 of 20", "learn/worker_4")
         console.do("everywhere.first", "fleet.select", "everywhere.last").shows("✚ 4 marked")
         console.do("fleet.retry_with")
-        console.shows("retry 4 workers").enters("read the manual")
+        console.shows("retry 4 workers").enters("read the manual").shows("begins again")
         console.do("everywhere.leave").shows("learn/worker_4", "REVIEW")
         console.do("everywhere.quit_now")
         assert console.end() == 0

@@ -33,6 +33,7 @@ from engine.messages.results import (
     WorkerView,
     verdict_of,
 )
+from engine.messages.served import Served
 from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase, StopCause
 
@@ -348,6 +349,7 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     q.ReadLog: "log",
     q.ReadDiff: "diff",
     q.EnterSandbox: "enter",
+    q.ServeWorker: "serve",
     m.ReadConflicts: "conflicts",
     m.DecideConflict: "resolve",
     m.CheckWorker: "check",
@@ -450,6 +452,10 @@ class FakePort:
         if worker not in self.entrances:
             raise WorkspaceError(f"{worker} has no workspace now")
         return self.entrances[worker]
+
+    async def serve(self, run: str, worker: str) -> Served:
+        self._fail_if_gone()
+        raise WorkspaceError(f"run {run} names no program to serve for {worker}")
 
     async def leave_out(
         self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None
