@@ -364,12 +364,13 @@ class FleetScreen(Board):
 
     def do_leave(self) -> None:
         """Leave the range, else let go of the marks, else show all again."""
-        if self._range:
+        if self._range and self.session.marks:
             self.session.marks = set(self._range[1])
             self._range = None
         elif self.session.marks:
             self.hand_on("leave")
         else:
+            self._range = None  # what was done with its marks has ended it
             self._line.let_go()
 
     def do_back(self) -> None:
