@@ -266,7 +266,7 @@ def test_no_line_is_longer_than_allowed(data: bytes, longest: int, size: int) ->
     assert [*lines, splitter.flush()] == [line[:longest] for line in data.split(b"\n")]
 
 
-@pytest.mark.parametrize("name", sorted(adapters().keys() - {"jsonl"}))
+@pytest.mark.parametrize("name", sorted(adapters().keys() - {"jsonl", "terminal"}))
 def test_an_answer_of_two_megabytes_in_one_line_is_borne(name: str) -> None:
     chance = random.Random(0)
     parser = adapter_named(name).parser(request_for(name, chance))

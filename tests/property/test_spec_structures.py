@@ -109,7 +109,7 @@ def test_a_wrong_structure_is_told_alike_as_text_and_as_a_dict(batch: int):
         as_dict = told(lambda: manifest_from(values))  # noqa: B023 - called at once
         assert as_text == as_dict, seed
         seen[bool(as_text)] += 1
-    assert min(seen.values()) > COUNT / BATCHES / 20
+    assert min(seen.values()) > COUNT / BATCHES / 40
 
 
 class _NoAliases(yaml.SafeDumper):
