@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
-.PHONY: attack demo test test-all test-bare test-newest-textual test-portable pages dist test-install site test-thorough clients ray test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-all test-bare test-fresh test-newest-textual test-portable pages dist test-install site test-thorough clients ray test-ray test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -61,8 +61,17 @@ test: $(VENV)/.installed-dev  ## every test but the long ones, with one of its c
 test-all: $(VENV)/.installed-dev  ## every case of every test
 	$(SUITE) $(TESTS)
 
+RAY_TESTS = tests/unit/test_ray_examples.py tests/e2e/test_ray_apart.py tests/e2e/test_ray_loss.py tests/e2e/test_ray_story.py \
+  tests/e2e/test_terminal_story.py tests/integration/test_site_contract.py tests/integration/test_site_parcel.py \
+  tests/integration/test_site_ray.py
+test-ray: $(VENV)/.installed-ray  ## what needs Ray: real clusters of this machine, some with a network for each node (as root)
+	$(BIN)/pytest -q -n 2 --dist loadfile -k ray $(RAY_TESTS)
+
 test-bare:  ## `make test` on a fresh clone, as an ordinary user, with every optional program hidden
 	.ci/bare test
+
+test-fresh:  ## `make test` as the first command in a new Debian with Python 3.13; needs root and debootstrap
+	.ci/fresh trixie user test
 
 test-thorough: $(VENV)/.installed-dev  ## the same as test-all with ten thousand seeds and all kill moments
 	PLAIT_THOROUGH=1 $(SUITE)

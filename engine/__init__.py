@@ -4,8 +4,8 @@ Importing this package costs nothing. Each public name loads its room when it is
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` costs as much as a short command
 if TYPE_CHECKING:
     from engine.agents.call_program import CallContext
     from engine.api import Engine, OpenMerge, Plan, PlanDefaults, Run, open_merge
@@ -83,12 +83,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Bring a public name's room in when the name is first used (PEP 562)."""
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(home), name)
+    found: object = getattr(import_module(home), name)
     globals()[name] = found
     return found
 

@@ -1,4 +1,4 @@
-"""Telling observers: journalled events reach every one of them, the others only while they fit.
+"""Send events to observers: every journalled event, and the newest of the others.
 
 A subscriber that must see everything reads at its own pace, so it can never be overrun and nobody
 waits for it: the newest events are in memory, those before them in the journals of their runs. Of
@@ -42,7 +42,7 @@ class Subscription:
     """One observer's place in the stream.
 
     Attributes:
-        position: How many of all events that were ever told lie behind it.
+        position: How many of all events that were ever published lie behind it.
         seen: The number of the last event of each run that it has had.
     """
 
@@ -61,7 +61,7 @@ class Subscription:
 
     @property
     def is_level(self) -> bool:
-        """Everything that was told is read."""
+        """Everything that was published is read."""
         return not self.latest and self.position >= self.bus.count
 
     @property
@@ -70,7 +70,7 @@ class Subscription:
         return self.bus.is_closed and self.position >= self.bus.count
 
     async def news(self) -> AsyncIterator[Told]:
-        """Yield what was told since this was asked last."""
+        """Yield what was reported since this was asked last."""
         self.wake = anyio.Event()
         async for told in self._from_journals():
             yield told
@@ -112,7 +112,7 @@ class Bus:
     """The stream of all runs of one engine.
 
     Attributes:
-        journalled: The newest events of all runs, in the order in which they were told.
+        journalled: The newest events of all runs, in the order in which they were published.
         dropped: How many before them are only in the journals.
         gone: The number of the last of those, of each run.
     """
@@ -128,7 +128,7 @@ class Bus:
 
     @property
     def count(self) -> int:
-        """Count the events that were ever told."""
+        """Count the events that were ever published."""
         return self.dropped + len(self.journalled)
 
     def tell(self, told: Iterable[Told]) -> None:

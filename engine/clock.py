@@ -1,4 +1,4 @@
-"""Tell the engine the time: one seam, so that tests can turn the hands."""
+"""Tell the engine the time, through one seam, so that tests can set it."""
 
 import time
 from typing import Protocol

@@ -19,19 +19,25 @@ them is here.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from engine.legible import legible_name
+from engine.values import dataclass
 
 
 class EngineError(Exception):
-    """Something could not even be tried; `hint` says what to do about it."""
+    """plait could not even try something; `hint` says what you can do."""
 
     hint: str = ""
 
     def __init__(self, sentence: str, *, hint: str = "") -> None:
         super().__init__(sentence)
         self.hint = hint or self.hint
+
+
+def whole_of(error: BaseException) -> str:
+    """Return what an error says and its hint, as two sentences; its type where it says nothing."""
+    said, hint = str(error), getattr(error, "hint", "")
+    return (f"{said.removesuffix('.')}. {hint}" if hint else said) or type(error).__name__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +60,7 @@ class SpecProblem:
 class SpecError(EngineError):
     """The manifest is wrong; `problems` holds every problem found, in order of place."""
 
-    hint = "Correct the lines named; `plait validate FILE` looks again without running anything."
+    hint = "Correct these lines; `plait validate FILE` checks again without running anything."
 
     def __init__(self, problems: Sequence[SpecProblem]) -> None:
         self.problems = tuple(problems)
@@ -68,7 +74,7 @@ class PlanError(EngineError):
 class CyclicDependency(PlanError):
     """Steps wait for each other in a circle; `steps` names it, the first one again at its end."""
 
-    hint = "Remove one of the dependencies on the circle."
+    hint = "Remove one of the dependencies in the cycle."
 
     def __init__(self, steps: Sequence[str]) -> None:
         self.steps = tuple(steps)
@@ -81,14 +87,14 @@ class UnknownDependency(PlanError):
     def __init__(self, step: str, dependency: str, nearest: str | None = None) -> None:
         self.step, self.dependency, self.nearest = step, dependency, nearest
         guess = f"; did you mean {nearest!r}?" if nearest else ""
-        super().__init__(f"step {step!r} depends on {dependency!r}, which is no step{guess}")
+        super().__init__(f"step {step!r} depends on {dependency!r}, which is not a step{guess}")
 
 
 class ConcurrencyWithMatrix(PlanError):
     """A step names both replicas and a matrix."""
 
     hint = (
-        "Keep `strategy.matrix` for one worker an item, or `concurrency` for replicas; never both."
+        "Keep `strategy.matrix` for one worker per item, or `concurrency` for replicas; not both."
     )
 
     def __init__(self, step: str) -> None:
@@ -170,7 +176,9 @@ class HostLost(EngineError):
 
     def __init__(self, attempt: str, last_offset: int) -> None:
         self.attempt, self.last_offset = attempt, last_offset
-        super().__init__(f"the host of {attempt} is gone; its output was read up to {last_offset}")
+        super().__init__(
+            f"the host of {attempt} is gone; plait read its output up to {last_offset}"
+        )
 
 
 class NoSuchRun(EngineError):
@@ -184,7 +192,7 @@ class NoSuchRun(EngineError):
         said = f"there is no run {run!r}" if run else "there is no run"
         hint = "`plait runs` lists them." if run else "Start one: `plait run`."
         if several:
-            said = f"{run!r} names {len(several)} runs"
+            said = f"{run!r} matches {len(several)} runs"
             hint = f"Name one of: {', '.join(several[:8])}"
         super().__init__(said, hint=hint)
 
@@ -210,7 +218,7 @@ class LockHeld(StoreError):
         self.path, self.pid, self.socket = path, pid, socket
         who = "another engine" if pid is None else f"the engine with pid {pid}"
         where = f", which listens at {socket}" if socket else ""
-        super().__init__(f"{path} is held by {who}{where}")
+        super().__init__(f"{path} is locked by {who}{where}")
 
 
 class EngineBug(EngineError):

@@ -1,4 +1,4 @@
-"""Names as a human can tell them apart, whatever an agent put into them.
+"""Show names so that a human can tell them apart, whatever an agent put into them.
 
 A file name may hold any byte. Drawn as they are, two names can look the same, or one like a
 harmless other: a bell that is drawn as nothing, a mark that turns the reading direction, a blank at
@@ -22,7 +22,7 @@ _ASCII, _BMP = 0x80, 0x10000
 
 
 def legible_name(text: str) -> str:
-    r"""Return a name with every character that cannot be told by eye spelled out.
+    r"""Return a name with every character that cannot be distinguished by eye spelled out.
 
     `calc\x07.py` for a bell in it, `a\u202eb` for a mark that turns the direction, `a\x20` for a
     blank at the end. Two different names give two different texts.

@@ -6,11 +6,12 @@ work of `engine.sandbox` and `engine.keeper`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import Any, Self, get_args
 
 from engine.phases import StopCause
+from engine.values import dataclass
 
 
 class Level(StrEnum):
@@ -95,7 +96,7 @@ def _of(kind: LimitKind) -> Any:
 _REPORTED = Held(
     level=Level.SAMPLED,
     mechanism="usage that the agent reports",
-    reason="an agent that reports nothing has no budget",
+    reason="no budget stops an agent that reports no usage",
     is_by_engine=True,
 )
 
@@ -131,7 +132,7 @@ class Limits:
     )
     time_seconds: float | None = _of(
         LimitKind(
-            about="Wall-clock time, without idle waiting for a human.",
+            about="Wall-clock time. Waiting for a human does not count.",
             unit="s",
             default=3600.0,
             dimension=Dimension.TIME,
@@ -145,14 +146,14 @@ class Limits:
     )
     disk_mb: int | None = _of(
         LimitKind(
-            about="Growth of the workspace and home, in MiB; the checkout itself is not counted.",
+            about="Growth of the workspace and its HOME, in MiB, without the checkout itself.",
             unit="MB",
             default=20480,
             dimension=Dimension.DISK,
             held=Held(
                 level=Level.SAMPLED,
                 mechanism="growth of its folders, largest file",
-                reason="folders are measured at intervals; a single file is cut off exactly",
+                reason="folders are measured at intervals; a single file is limited exactly",
             ),
             cause=StopCause.DISK,
             called="disk limit",
@@ -178,7 +179,7 @@ class Limits:
     )
     output_mb: int | None = _of(
         LimitKind(
-            about="Output kept of one attempt, in MiB.",
+            about="Output of one attempt, in MiB.",
             unit="MB",
             default=512,
             dimension=Dimension.OUTPUT,
@@ -189,7 +190,7 @@ class Limits:
     )
     budget_usd: float | None = _of(
         LimitKind(
-            about="Cost in US dollars, as far as the agent tells it.",
+            about="Cost in US dollars, as reported by the agent.",
             unit="USD",
             dimension=Dimension.BUDGET,
             held=_REPORTED,
@@ -202,7 +203,7 @@ class Limits:
     )
     budget_tokens: int | None = _of(
         LimitKind(
-            about="Tokens in and out together, as far as the agent tells them.",
+            about="Input and output tokens together, as reported by the agent.",
             unit="tokens",
             dimension=Dimension.BUDGET,
             held=_REPORTED,
@@ -215,21 +216,21 @@ class Limits:
     )
     files: int | None = _of(
         LimitKind(
-            about="New files that are taken from the workspace; of more, the largest folders are "
-            "set aside.",
+            about="New files that plait takes from the workspace; beyond that, it sets the "
+            "largest folders aside.",
             default=200_000,
         )
     )
     refs: int | None = _of(
         LimitKind(
-            about="Branches and tags of the agent's that are kept by name; more are kept together "
-            "in one.",
+            about="The agent's branches and tags that plait keeps by name; it keeps the rest "
+            "together in one ref.",
             default=200,
         )
     )
 
     def over(self, others: Self) -> Self:
-        """Return these limits, and the others where these say nothing."""
+        """Return these limits, completed by others."""
         return replace(others, **{name: n for name, n in vars(self).items() if n is not None})
 
 
@@ -248,10 +249,10 @@ DEFAULT_LIMITS = Limits(**_DEFAULTS)
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Everything used so far; None where it is not known, which is not the same as 0.
+    """Everything used so far. None means unknown, which is not 0.
 
     Attributes:
-        active_s: Seconds that count against the time limit: waiting for a human is left out.
+        active_s: Seconds that count against the time limit, without waiting for a human.
     """
 
     active_s: float | None = None
@@ -267,7 +268,7 @@ class Usage:
 
     @property
     def tokens(self) -> int | None:
-        """Tokens in and out together; None where none are known."""
+        """Return input and output tokens together; None if both are unknown."""
         return (self.input_tokens or 0) + (self.output_tokens or 0) or None
 
 

@@ -6,9 +6,10 @@ what a policy decides, it asks here; it names no kind of policy itself.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
+
+from engine.values import dataclass
 
 T = TypeVar("T")
 
@@ -93,31 +94,31 @@ LAWS: Mapping[str, Law] = {
     "all": Law(
         needed=lambda _, workers: workers,
         succeeded="when every worker has",
-        others="are stopped at the first that finally fails",
+        others="stop when one has failed for good",
         fails_fast=True,
     ),
     "settled": Law(
         needed=lambda _, __: 1,
         succeeded="when at least one has",
-        others="all run to their end",
+        others="run to their end",
     ),
     "first": Law(
         needed=_n,
         succeeded="when N have",
-        others="are stopped then",
+        others="stop then",
         is_counted=True,
         ends_early=True,
     ),
     "race": Law(
         needed=_n,
         succeeded="when one has",
-        others="are stopped then",
+        others="stop then",
         ends_early=True,
     ),
     "quorum": Law(
         needed=_n,
         succeeded="when N have",
-        others="all run to their end",
+        others="run to their end",
         is_counted=True,
     ),
 }

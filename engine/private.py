@@ -1,4 +1,4 @@
-"""The one place that makes folders and files for their owner alone, whatever the umask.
+"""Make folders and files for their owner alone, whatever the umask; no other module does.
 
 `mkdir(mode=0o700, parents=True)` does not: the mode is that of the last folder only, and those on
 the way are made for everybody.

@@ -1,4 +1,4 @@
-"""Secrets in text that is given away: found by what they look like, replaced by what they were.
+"""Find secrets in text that is exported, and replace each by the name of its kind.
 
 Pure: text in, text out. A secret is the value of a variable that agents were given, a token of a
 well-known shape, or a random-looking word next to a name such as `password`. The same secret gets

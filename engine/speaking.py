@@ -1,4 +1,4 @@
-"""Tell who gives the command that is carried out now: the peer at the door, or this process."""
+"""Tell who gave the current command: a client of the socket, or this process."""
 
 import os
 import pwd

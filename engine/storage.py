@@ -1,10 +1,11 @@
-"""The file systems that everything lies on: how full they are, and how programs say so."""
+"""Tell how full the file systems are, and if a program failed because one is full."""
 
 import errno
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from engine.values import dataclass
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 WORDS = {number: os.strerror(number) for number in (*FULL, errno.EROFS, errno.EIO)}

@@ -150,7 +150,7 @@ class Engine(_Face[api.Engine]):
         return Run(self._wait(begin), self._thread)
 
     def resume(self, run: str) -> Run:
-        """Take up a run that was interrupted."""
+        """Resume a run that was interrupted."""
         return Run(self._wait(partial(self._twin.resume, run)), self._thread)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> Iterator[Told]:

@@ -1,4 +1,4 @@
-"""Tell if this is Linux as plait knows it, or a system that gets POSIX and psutil calls only.
+"""Tell if this is Linux, or a system that gets POSIX and psutil calls only.
 
 Linux-only calls stand in `keeper` and `sandbox`, behind this one question. PLAIT_PORTABLE=1 answers
 it on Linux as macOS or a BSD would, so that the other way is tested where there is none of them.

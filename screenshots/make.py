@@ -1,8 +1,8 @@
 """Draw the pictures of this folder from the real console, on the scripted run of the tests.
 
 `python screenshots/make.py` draws all of them anew; `--check` says which are out of date, and
-changes nothing. Pictures of what many runs came to are from real runs, which never go the same way
-twice: `--real` draws them anew.
+changes nothing. The first picture of the README and those of what many runs came to are from real
+runs, which never go the same way twice: `--real` draws them anew.
 """
 
 import re
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from engine.messages.results import EngineView  # noqa: E402
-from screenshots.real import worked  # noqa: E402
+from screenshots.real import demonstrated, worked  # noqa: E402
 from tests.support import consoles, world  # noqa: E402
 from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402
@@ -44,7 +44,6 @@ class Shot(NamedTuple):
 
 
 SHOTS = (
-    Shot("fleet", "Fleet: who needs you comes first", (120, 36)),
     Shot("fleet-wide", "Fleet on a wide screen, with its rail", (200, 50)),
     Shot("fleet-table", "Fleet as a table: twenty workers in 80 columns", (80, 24), view="many"),
     Shot("worker", "Worker: the log, and how its limits hold", (120, 36), "2", worker=_RUNNING),
@@ -96,12 +95,14 @@ SHOTS = (
 )
 
 
+DEMO = Shot("fleet", "Fleet: `plait demo` some seconds after its start", (120, 36))
 REAL = (
     Shot("stats", "Stats: what attempts came to, and how it went week by week", (120, 36)),
     Shot("stats-wide", "Stats on a wide screen", (200, 50)),
 )
-_HOW_REAL = """Drawn by `python screenshots/make.py --real`. Engine, git, landings and figures are
-real; the agents play scripts, and the hands of the clock are turned between the runs."""
+_HOW_REAL = """Drawn by `python screenshots/make.py --real`. Engine, processes, git, landings and
+figures are real; the agents play scripts. In the pictures of many weeks, the hands of the clock are
+turned between the runs."""
 _BRAID = "A braid: strands leave the branch and come back; conflicts, who decided, what it cost"
 
 
@@ -137,18 +138,32 @@ async def draw(shot: Shot) -> str:
     async with consoles.opened(
         port=_port(shot), size=shot.size, options=options, theme=shot.theme
     ) as console:
-        console.app.session.worker = shot.worker
+        if shot.worker:
+            console.app.session.worker = shot.worker
         await console.press(*shot.keys.split())
         await console.until(lambda: console.app.session.bridge.view is not None)
         await console.pilot.pause(0.4)
         return upright(console.app.export_screenshot(title=f"plait: {shot.name}"))
 
 
+async def draw_demo(folder: Path) -> str:
+    """Return the demo at the moment when most is to be seen of it."""
+    async with demonstrated(folder) as engine:
+        port: Any = engine.port
+        app = PlaitApp(port, options=Options(has_truecolor=True, is_plain=False))
+        async with app.run_test(size=DEMO.size) as pilot:
+            console = consoles.Console(app, pilot, port)
+            await console.shows("ASKS YOU", "choose 1 of 3", "guide", "attempt 2 of 2")
+            await console.pilot.pause(0.4)
+            return upright(app.export_screenshot(title="plait demo"))
+
+
 async def draw_real(folder: Path) -> dict[str, str]:
-    """Pictures of what real runs came to, by their names."""
+    """Pictures of real runs, by their names."""
+    found = {f"{DEMO.name}.svg": await draw_demo(folder / "demo")}
     async with worked(folder) as (engine, braid):
         port: Any = engine.port
-        found = {"braid.svg": braid_svg(braid)}
+        found["braid.svg"] = braid_svg(braid)
         for shot in REAL:
             options = Options(has_truecolor=True, is_plain=False)
             app = PlaitApp(port, theme=shot.theme, options=options)
@@ -194,7 +209,7 @@ def readme() -> str:
         *(f"## {shot.says}\n\n![{shot.says}]({shot.name}.svg)" for shot in SHOTS),
         "# From real runs",
         _HOW_REAL,
-        *(f"## {shot.says}\n\n![{shot.says}]({shot.name}.svg)" for shot in REAL),
+        *(f"## {shot.says}\n\n![{shot.says}]({shot.name}.svg)" for shot in (DEMO, *REAL)),
         f"## {_BRAID}\n\n![{_BRAID}](braid.svg)",
     ]
     return "\n\n".join(parts) + "\n"

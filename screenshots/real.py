@@ -1,9 +1,11 @@
-"""Work in a real repository for six weeks, for the pictures of its history.
+"""Do real work for pictures: the sample of `plait demo`, and six weeks in a repository.
 
-Engine, git, landings and conflicts are real, and so are all figures. The agents play scripts, and
-the hands of the engine's clock are turned between the runs and while a change waits for a human.
+Engine, git, landings and conflicts are real, and so are all figures. The agents play scripts. In
+the six weeks, the hands of the engine's clock are turned between the runs and while a change waits
+for a human.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from engine.api import Braid, Engine, Run, read_braid
+from engine.api import Braid, Engine, Run, plan_from, read_braid
 from engine.clock import SystemClock
 from engine.messages import commands as c
 from engine.messages import merging as m
@@ -19,6 +21,7 @@ from engine.messages.questions import ReadDiff
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, land, settled
+from tui.commands.demo import make_sample
 
 _BETTER_FROM = 4
 _WEEK_S = 7 * 86_400.0
@@ -153,6 +156,18 @@ BRAIDED = (
     Work("writer", "Quote only what needs it", "writer.py", agent="quick", fate="reject"),
 )
 """The run that is drawn as a braid, and the newest one on the screen."""
+
+
+@asynccontextmanager
+async def demonstrated(folder: Path) -> AsyncIterator[Engine]:
+    """Yield an engine that has just begun the run of `plait demo`."""
+    sample = folder / "tally"
+    env = {**os.environ, "PLAIT_STATE_HOME": str(folder / "state")}
+    with patch.dict(os.environ, env):
+        await make_sample(sample, env)
+        async with Engine.open(sample) as engine:
+            await engine.start(plan_from(sample / "plait.yaml", folder=sample))
+            yield engine
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What every test stands on: one async back end, an event loop nobody may block, counted skips."""
+"""Set up every test: one async back end, an event loop nobody may block, counted skips."""
 
 import gc
 import os

@@ -1,13 +1,15 @@
-"""The console as an application: its screens, colours, clocks, and a terminal left as it was."""
+"""Run the console as an application: screens, colors, clocks; leave the terminal as it was."""
 
 from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
@@ -44,6 +46,7 @@ if TYPE_CHECKING:  # the first frame needs none of it
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
 _RISEN_S = 0.6
+_LONGEST_END_S = 1.0
 _REMEMBER_S = 5.0
 _USERS = 1
 """The rank of the user's sheets: they win over ours where both say something of one thing."""
@@ -81,11 +84,11 @@ class Options:
         can_stay_alive: Whether agents go on when this console is left.
         is_alone: Whether it was opened for the screen it begins on: there is no other, and leaving
             that leaves the console.
-        notifies: Whether the terminal is told when a human is needed: its bell, its title, a
+        notifies: Whether the terminal hears when a human is needed: its bell, its title, a
             notification.
         is_quiet: Whether nobody is to be called now.
         begins_on: The screen that is seen first.
-        memory: The file in which seen hunks and unsent comments outlive the console.
+        memory: The file in which seen hunks and comments outlive the console.
         clock: Wall-clock seconds.
         player: What plays the run, where it is a replay.
     """
@@ -192,7 +195,11 @@ class PlaitApp(Sequences):
             trials=Trials(options.folder) if options.folder else None,
         )
         living = Living(
-            session, is_in_tmux="TMUX" in os.environ, terminal=os.environ.get("TERM", "")
+            session,
+            is_in_tmux=bool(os.environ.get("TMUX")),
+            terminal=os.environ.get("TERM", ""),
+            desktop="" if self.is_remote or self.is_headless else _notifier(),
+            pane=os.environ.get("TMUX_PANE", ""),
         )
         if options.memory:
             living.recall(options.memory)
@@ -219,6 +226,15 @@ class PlaitApp(Sequences):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Without colours nothing is sent in a colour, not even in grey."""
         return self._plain_filters if self.is_plain else super().get_line_filters()
+
+    def clear_selection(self) -> None:
+        """Clear the selected text of the screen that is seen, once there is one.
+
+        From Python 3.12 on Textual's tasks begin at once: the inputs of the first screen are
+        mounted, and clear the selection, before that screen is on the stack.
+        """
+        if self.screen_stack:
+            super().clear_selection()
 
     def _wear(self, _: object) -> None:
         """The theme was changed: every board that is mounted takes the new colours."""
@@ -340,6 +356,13 @@ class PlaitApp(Sequences):
         if is_board(self.screen):
             self.screen.key_came(key, found)
 
+    def take_digit(self, sign: str) -> bool:
+        """Answer what is asked by a digit, where the screen shows one for it."""
+        answer = self.screen.digits.get(sign) if is_board(self.screen) else None
+        if answer:
+            answer()
+        return bool(answer)
+
     def say_why_not(self, found: ActiveBinding) -> None:
         """Tell why a bound key does nothing now."""
         if is_board(self.screen):
@@ -357,7 +380,8 @@ class PlaitApp(Sequences):
         self.session.bridge.pace_s = self.pace()
         self._call_attention()
         if self.board and (said := self.living.absence()):
-            self.board.say(said)
+            key = self.board.key_of("since_left")
+            self.board.say_both(said, f"{key} lists them" if key else "")
         self.redraw()
 
     def _remember(self) -> None:
@@ -366,10 +390,26 @@ class PlaitApp(Sequences):
             write: WorkType[None] = partial(anyio.to_thread.run_sync, self.living.write, text)
             self.run_worker(write, group="memory", exclusive=True)
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         if "living" in vars(self):
             self.living.leave()
             self._tell_terminal(self.living.ends)
+            with anyio.move_on_after(_LONGEST_END_S):
+                await self._tell_program(self.living.leave_window())
+
+    async def _tell_program(self, words: Sequence[str]) -> bool:
+        """Run a program that reads how things stand; return whether it took that."""
+        if not words or not self._opened_with.notifies or self.is_headless:
+            return True
+        with suppress(OSError):
+            return not (await anyio.run_process(words, check=False)).returncode
+        return False
+
+    async def _notify(self, words: Sequence[str], instead: str) -> None:
+        """Notify over D-Bus; where nobody takes that, by the terminal from now on."""
+        if not await self._tell_program(words):
+            self.living.desktop = ""
+            self._tell_terminal(instead)
 
     def _call_attention(self) -> None:
         """Ring once for what has come up since the last look, wherever the user looks now."""
@@ -378,6 +418,12 @@ class PlaitApp(Sequences):
             self.bell()
         for sequence in call.sequences:
             self._tell_terminal(sequence)
+        if call.desktop:
+            notify: WorkType[None] = partial(self._notify, *call.desktop)
+            self.run_worker(notify, group="notify")
+        if call.tmux:
+            tell: WorkType[bool] = partial(self._tell_program, call.tmux)
+            self.run_worker(tell, group="tmux", exclusive=True)
         if call.new and self.session.can_animate:
             self._light_up(call.new)
 
@@ -429,6 +475,13 @@ def config_home() -> Path:
 
 def _is_there(path: Path | None) -> TypeGuard[Path]:
     return path is not None and path.exists()
+
+
+def _notifier() -> str:
+    """Return the program that notifies over D-Bus, where there is one and a session to tell."""
+    has_session = bool(os.environ.get("DBUS_SESSION_BUS_ADDRESS"))
+    found = (name for name in ("notify-send", "gdbus") if has_session and shutil.which(name))
+    return next(found, "")
 
 
 def _is_still() -> bool:

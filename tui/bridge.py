@@ -1,9 +1,9 @@
-"""Between the engine and the screens: the only place where engine events become messages.
+"""Connect engine and screens: the only place where engine events become messages.
 
 Patches come with the events: each is cleaned, applied to the view, and shown at the next frame,
 sooner where more than output has moved. The whole view is asked for at first, after a patch was
 lost, and at times for the figures of the machine. A port without patches is asked at every frame.
-An engine that is gone is told, not raised: agents go on without a console.
+An engine that is gone is reported, not raised: agents go on without a console.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import anyio
 import anyio.to_thread
 from textual.message import Message
 
-from engine.errors import EngineError
+from engine.errors import EngineError, whole_of
 from engine.messages.commands import Command, Refused, Reply, ResolutionAction, Seen, Steer
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.events import (
     ChangeSeen,
     ConflictsDecided,
@@ -36,19 +36,31 @@ from engine.messages.merging import (
     CompareWorkers,
     DecideConflict,
     EditChange,
+    FileRisk,
     FileText,
     LeaveOutHunks,
     ListCandidates,
     PlanLandings,
     ReadConflicts,
+    ReadMix,
+    ReadRisks,
     ReadText,
     WeaveHunks,
 )
 from engine.messages.patches import ViewPatch, patched
-from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun, StartPlan
+from engine.messages.questions import (
+    ListRuns,
+    ReadDiff,
+    ReadEngine,
+    ReadLog,
+    ReadRun,
+    ReadSides,
+    StartPlan,
+)
 from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
 from engine.messages.statistics import CountAttempts, Figures
-from tui.words.clean import clean_code, clean_code_block, clean_tree
+from tui.words.clean import clean_code_block, clean_line, clean_tree
+from tui.words.shifted import keep_moves, moves_of
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
     from engine.api import CandidateTable, ConflictView, EnginePort, Plan, PlannedLanding, Wove
@@ -155,7 +167,7 @@ class Bridge:
     def port(self) -> EnginePort:
         """The engine; asking one that is not reached yet is like asking one that is gone."""
         if self._port is None:
-            raise EngineError("it is not reached yet")
+            raise EngineError("the engine is not connected yet")
         return self._port
 
     def reach(self, port: EnginePort) -> None:
@@ -242,7 +254,30 @@ class Bridge:
             # A long one takes its time; the console goes on meanwhile.
             return await anyio.to_thread.run_sync(_cleaned_diff, found)
         except GONE as error:
-            return f"the diff could not be had: {clean_tree(str(error))}"
+            return f"the diff could not be read: {_why(error)}"
+
+    async def sides(
+        self,
+        run: str,
+        worker: str,
+        paths: tuple[str, ...],
+        *,
+        attempt: int | None = None,
+        against: str = "",
+    ) -> tuple[FileSides, ...] | str:
+        """Return files of a change whole, byte for byte; or, in words, why they cannot be had."""
+        try:
+            return await self.port.ask(ReadSides(run, worker, paths, attempt, against))
+        except GONE as error:
+            return _why(error)
+
+    async def log(self, run: str, worker: str, after: int, *, most: int) -> LogChunk | str:
+        """Return a worker's log after a line; or, in words, why it cannot be had."""
+        try:
+            chunk = await self.port.ask(ReadLog(run, worker, None, after, most=most))
+        except GONE as error:
+            return _why(error)
+        return replace(chunk, lines=clean_tree(chunk.lines))
 
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView | str:
         """A worker's conflicts, byte for byte: what is sent back must name what is really there.
@@ -289,7 +324,8 @@ class Bridge:
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff | str:
         """Return the differences between the changes of two workers."""
         try:
-            return clean_tree(await self.port.ask(CompareWorkers(run, one, other)), clean_code)
+            found = await self.port.ask(CompareWorkers(run, one, other))
+            return await anyio.to_thread.run_sync(_cleaned_diff, found)
         except GONE as error:
             return _why(error)
 
@@ -321,6 +357,21 @@ class Bridge:
             return _why(error)
         self.nudge()
         return change
+
+    async def mix(self, run: str, step: str, hunks: tuple[str, ...]) -> ChangeDiff | str:
+        """Return the diff of what hunks make together; or, in words, why they make nothing."""
+        try:
+            found = await self.port.ask(ReadMix(run, step, hunks))
+            return await anyio.to_thread.run_sync(_cleaned_diff, found)
+        except GONE as error:
+            return _why(error)
+
+    async def risks(self, run: str, worker: str) -> tuple[FileRisk, ...] | str:
+        """The files of a worker's change, those first that deserve the first look."""
+        try:
+            return await self.port.ask(ReadRisks(run, worker))
+        except GONE as error:
+            return _why(error)
 
     async def weave(
         self, run: str, step: str, hunks: tuple[str, ...], seen: Mapping[str, Seen]
@@ -521,13 +572,13 @@ def _seqs(view: EngineView) -> list[tuple[str, int]]:
 
 def _why(error: BaseException) -> str:
     """Return what an error says, as a reason to show."""
-    hint = getattr(error, "hint", "")
-    return clean_tree(f"{error}. {hint}".removesuffix(". ") if hint else str(error))
+    return clean_tree(whole_of(error))
 
 
 def _cleaned_diff(found: ChangeDiff) -> ChangeDiff:
-    """A diff that may be shown, its hunks known by what is really in them."""
-    cleaned: ChangeDiff = clean_tree(found, clean_code)
+    """A diff that may be shown; its hunks, and what moved, by what is really in them."""
+    cleaned: ChangeDiff = clean_tree(found, clean_line)
     vars(cleaned)["keys"] = found.keys
     vars(cleaned)["paths"] = found.paths
+    keep_moves(cleaned, moves_of(found))
     return cleaned

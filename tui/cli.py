@@ -1,4 +1,4 @@
-"""The command `plait`: finds the sub-command and hands over; nothing heavy is imported before that.
+"""Find the sub-command of `plait` and run it; import nothing heavy before that.
 
 Exit codes: 0 all succeeded · 1 a step failed or the run was cancelled · 2 bad usage or manifest ·
 3 a human is awaited · 4 a required mechanism is missing · 130 interrupted.
@@ -42,7 +42,12 @@ def _command(words: list[str]) -> int:
     name, rest = (first, words[1:]) if first in COMMANDS else (_CONSOLE, words)
     if name == _CONSOLE and first and not first.startswith("-") and not os.path.exists(first):  # noqa: PTH110  pathlib costs 5 ms
         return _unknown(first)
-    from tui.commands.base import dispatch  # noqa: PLC0415  help must not pay for it
+    from tui.commands.quick import quick_answer  # noqa: PLC0415  help must not pay for it
+
+    code = quick_answer(name, rest)
+    if code is not None:
+        return code
+    from tui.commands.base import dispatch  # noqa: PLC0415  only what no engine has answered
 
     return dispatch(name, rest)
 
@@ -64,10 +69,10 @@ def help_text() -> str:
     rows = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
     return (
         f"{_USAGE}\n\n"
-        "Runs many coding agents at once in one git repository, each in its own worktree,\n"
-        "shows them live and lands their reviewed work.\n\n"
+        "Runs many coding agents at once in one git repository, each in its own worktree.\n"
+        "Watch them live, then land the work that you have reviewed.\n\n"
         f"{rows}\n\n"
-        "`plait COMMAND --help` says more. Without a command the console opens.\n"
+        "`plait COMMAND --help` says more. Without a command, the console opens.\n"
     )
 
 

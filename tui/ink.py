@@ -1,4 +1,4 @@
-"""Rows of inked text: what every screen is made of before a terminal library sees it.
+"""Define rows of text with roles for colors; every screen makes them before Textual draws them.
 
 A row is a tuple of spans; a span is text with one ink; an ink names roles, never colours.
 """

@@ -1,4 +1,4 @@
-"""Themes: read, checked and turned into colours. A hex value stands nowhere but in a theme file.
+"""Read and check themes, and turn them into colors; only theme files hold hex values.
 
 A user's theme may leave roles out; the default theme fills them. A theme that cannot be read well
 is refused with every reason, and the default stays.
@@ -159,10 +159,10 @@ def _shape_problems(data: Mapping[str, object]) -> list[str]:
     if data.get("base", DEFAULT) not in BUILT_IN:
         problems.append(f"`base` must be one of {', '.join(BUILT_IN)}")
     if not isinstance(data.get("description", ""), str):
-        problems.append("`description` must be a text")
+        problems.append("`description` must be a string")
     roles = data.get("roles", {})
     if not isinstance(roles, dict):
-        return [*problems, "`roles` must be a table of colours"]
+        return [*problems, "`roles` must be a table of colors"]
     return problems + _role_problems(roles)
 
 
@@ -173,7 +173,7 @@ def _role_problems(roles: Mapping[str, object]) -> list[str]:
         if role not in known:
             problems.append(f"unknown role {role!r}")
         elif not isinstance(value, str) or not _HEX.fullmatch(value):
-            problems.append(f"{role}: {value!r} is no colour like '#57cfc0'")
+            problems.append(f"{role}: {value!r} is not a color such as '#57cfc0'")
     return problems
 
 

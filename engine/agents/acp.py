@@ -9,8 +9,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from engine.agents.agent_events import (
     AgentEvent,
@@ -19,6 +18,7 @@ from engine.agents.agent_events import (
     Heard,
     Progressed,
     ProtocolReply,
+    Retrying,
     Thought,
     ToolCalled,
     ToolEnded,
@@ -26,29 +26,42 @@ from engine.agents.agent_events import (
     Withdrawn,
 )
 from engine.agents.contract import (
+    NO_VENDOR,
     AgentLaunch,
+    BaseUrl,
     Capabilities,
     FoundAgent,
     HintChannel,
     LaunchRequest,
+    LoginTraces,
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
+from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.models import unknown_model
 from engine.agents.options import folders_of, more_arguments, picked, program_of
-from engine.agents.permitting import decide, verdict_of
+from engine.agents.permitting import OpenPermission, decide, verdict_of
 from engine.agents.prompting import system_text, user_text, whole_text
-from engine.agents.reading import INTERRUPTED, LIMIT_REACHED, UNAUTHORIZED, Closing, Reading
+from engine.agents.reading import (
+    INTERRUPTED,
+    LIMIT_REACHED,
+    UNAUTHORIZED,
+    Closing,
+    Reading,
+    retry_of_claude,
+    retry_of_codex,
+)
 from engine.agents.records import (
     Record,
     at,
+    command_of,
     content_text,
     count_of,
     edit_of,
     line_of,
     number_of,
     paths_of,
+    plain_words,
     read_record,
     tail_of,
     text_of,
@@ -60,6 +73,7 @@ from engine.agents.settings.tables import TableHome
 from engine.agents.table_agent import login_of
 from engine.agents.tables import shipped_table
 from engine.errors import AgentError
+from engine.values import dataclass
 
 _MODEL, _ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = -1, 0, 1, 2, 3
 _LOGIN_WANTED = -32000
@@ -95,19 +109,6 @@ def initialize(servers: Sequence[Record] = ()) -> bytes:
     )
 
 
-def _response(identity: object, result: object) -> bytes:
-    return line_of({"jsonrpc": "2.0", "id": identity, "result": result})
-
-
-@dataclass(frozen=True)
-class _OpenPermission:
-    """A permission that has not been answered: its id, its options by kind, and its tool's id."""
-
-    call: object
-    options: dict[str, str]
-    tool: str
-
-
 class AcpStream(Reading):
     """One attempt's conversation over the protocol: one session in one process."""
 
@@ -118,6 +119,7 @@ class AcpStream(Reading):
         has_system_file: bool = False,
         is_told_model: bool = False,
         stays: bool = False,
+        meta: Record | None = None,
     ) -> None:
         """Expect one session.
 
@@ -126,10 +128,12 @@ class AcpStream(Reading):
             has_system_file: Persona and hint stand in a file that the agent reads by itself.
             is_told_model: Its arguments choose the model, so that its session need not.
             stays: It takes a session up in the folder alone in which that began.
+            meta: What its session is asked for beside the protocol.
         """
         super().__init__(request)
         self._wanted_model = "" if is_told_model else request.choice.model or ""
         self._stays = stays and request.is_elsewhere
+        self._more: Record = {"_meta": meta} if meta else {}
         self._servers: list[Record] = []
         self._models: tuple[str, ...] = ()
         self._is_open = False
@@ -140,8 +144,8 @@ class AcpStream(Reading):
         self._running: int | None = None
         self._queue: deque[str] = deque()
         # By the JSON of a call's id: 1 and "1" are different ids.
-        self._waiting: dict[str, _OpenPermission] = {}
-        self._answered: dict[str, _OpenPermission] = {}
+        self._waiting: dict[str, OpenPermission] = {}
+        self._answered: dict[str, OpenPermission] = {}
         self._message: object = None
         self._calls: dict[str, Record] = {}
         self._shown: set[str] = set()
@@ -171,13 +175,12 @@ class AcpStream(Reading):
             # What comes before the session is open is the history of one that is taken up again.
             return [*self._heard(), *reader(update)] if reader and self._is_open else []
         if "id" not in record:
-            return []
+            is_claudes = method == "_claude/sdkMessage"
+            return [retry_of_claude(record["params"]["message"])] if is_claudes else []
         if method == "session/request_permission":
             return self._permission(record["id"], record["params"])
-        error = {"code": _NO_SUCH_METHOD, "message": "this client does not do that"}
+        error = {"code": _NO_SUCH_METHOD, "message": "plait does not support this method"}
         return [self.reply(line_of({"jsonrpc": "2.0", "id": record["id"], "error": error}))]
-
-    # ------------------------------------------------------------------ talking to it
 
     def answer(self, question: str, answer: str) -> bytes | None:
         """Allowed or denied; the protocol carries no words, so a reason is the next prompt."""
@@ -188,7 +191,7 @@ class AcpStream(Reading):
         is_allowed, reason = verdict_of(answer)
         if reason:
             self._queue.append(f"The user denied this: {reason}")
-        return _verdict(waiting, is_allowed=is_allowed)
+        return waiting.answer(is_allowed=is_allowed)
 
     def steer(self, text: str) -> bytes | None:
         """The next prompt: now if it waits for one, else when this turn has ended."""
@@ -202,10 +205,7 @@ class AcpStream(Reading):
         if not self._is_open:
             return None
         cancel = {"method": "session/cancel", "params": {"sessionId": self.session}}
-        answers = [
-            _response(waiting.call, {"outcome": {"outcome": "cancelled"}})
-            for waiting in self._waiting.values()
-        ]
+        answers = [waiting.cancelled() for waiting in self._waiting.values()]
         self._waiting.clear()
         return b"".join([line_of({"jsonrpc": "2.0", **cancel}), *answers])
 
@@ -226,16 +226,20 @@ class AcpStream(Reading):
             name = json.dumps(record.get("id"))
             waiting = self._waiting.pop(name, None) or self._answered.pop(name, None)
             chosen = at(record, "result", "outcome", "optionId")
-            if waiting is not None and waiting.tool and chosen not in _allowing(waiting):
+            if waiting is not None and waiting.tool and chosen not in waiting.allowing:
                 return [ToolEnded(waiting.tool, "denied")]
         return []
+
+    def _beside(self, text: str, stream: str) -> list[AgentEvent]:
+        """Return the events of other words; some bring those of a turn when it is over."""
+        events = super()._beside(text, stream)
+        is_late = self._running is None
+        return [event for event in events if not (is_late and isinstance(event, Retrying))]
 
     def _heard(self) -> list[AgentEvent]:
         """Words that were a prompt have reached it as soon as it works on that prompt."""
         text, self._told = self._told, ""
         return [Heard(text)] if text else []
-
-    # ------------------------------------------------------------------ what it answers
 
     def _response(self, record: Record) -> list[AgentEvent]:
         identity = record.get("id")
@@ -253,7 +257,7 @@ class AcpStream(Reading):
         return []
 
     def _session_call(self, able: Record) -> bytes:
-        """Open a session: a new one, or the one to be taken up again in a way that it knows."""
+        """Open a session: a new one, or the one to be resumed in a way that it knows."""
         more = at(able, "sessionCapabilities") or {}
         self._takes_system = "systemPrompt" in more
         session = self.request.session
@@ -261,7 +265,8 @@ class AcpStream(Reading):
             return self._new_session(_SESSION)
         self._is_resumed = True
         cwd = self.request.workspace
-        return call(_SESSION, way, sessionId=session, cwd=cwd, mcpServers=self._servers)
+        place = {"sessionId": session, "cwd": cwd, "mcpServers": self._servers}
+        return call(_SESSION, way, **place, **self._more)
 
     def _new_session(self, identity: int) -> bytes:
         place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": self._servers}
@@ -270,7 +275,7 @@ class AcpStream(Reading):
             self._has_system = True
             content = [{"type": "text", "text": system}]
             place["systemPrompt"] = {"mode": "append", "content": content}
-        return call(identity, "session/new", **place)
+        return call(identity, "session/new", **place, **self._more)
 
     def _way_back(self, able: Record, more: Record) -> str | None:
         if self.request.is_fork:
@@ -285,7 +290,7 @@ class AcpStream(Reading):
         events = self.start(text_of(result.get("sessionId")) or taken_up or "")
         said = self._model_call(result) if self._wanted_model else self._first_prompt()
         if said is None:
-            error = f"it lets nobody choose a model, and {self._wanted_model!r} is wanted"
+            error = f"it does not let plait choose a model, but {self._wanted_model!r} is wanted"
             return [*events, *self._end_turn(error)]
         return [*events, self.reply(said)]
 
@@ -322,7 +327,7 @@ class AcpStream(Reading):
         text = self.last_message
         # Two agents report a refusal of their model as a good turn that says what was wrong.
         if not error and not used and (self._is_broken or text.startswith("Error: ")):
-            error = _plain(text) or "the turn did no work"
+            error = plain_words(text) or "the agent ended its turn without doing anything"
         return [*self._heard(), *used, *self._end_turn(error)]
 
     def _refused(self, identity: object, error: object) -> list[AgentEvent]:
@@ -332,10 +337,12 @@ class AcpStream(Reading):
             return self._end_turn(unknown_model(self._wanted_model, self._models))
         if identity == _SESSION and self._is_resumed and at(error, "code") != _LOGIN_WANTED:
             self._is_resumed, self.session = False, None
-            note = "its session could not be taken up again: a new one begins"
+            note = "its session could not be resumed: a new one starts"
             return [Progressed(None, note), self.reply(self._new_session(_ANEW))]
         details = at(error, "data", "details")
-        said = ": ".join(filter(None, (_plain(text_of(at(error, "message"))), text_of(details))))
+        said = ": ".join(
+            filter(None, (plain_words(text_of(at(error, "message"))), text_of(details)))
+        )
         needs_login = at(error, "code") == _LOGIN_WANTED
         self._queue.clear()
         return self._end_turn(said or "the agent refused the call", needs_login=needs_login)
@@ -349,7 +356,7 @@ class AcpStream(Reading):
         is_refused = needs_login or bool(UNAUTHORIZED.search(error))
         self.closing = Closing(error=error, needs_login=is_refused)
         if LIMIT_REACHED.search(error):
-            events.append(self.limited())
+            events.append(self.limited(words=error))
         return [*events, TurnEnded(not error, self.last_message, error == INTERRUPTED)]
 
     def _tokens(self, result: Record) -> list[AgentEvent]:
@@ -414,9 +421,13 @@ class AcpStream(Reading):
         return [self.used(usd=usd)]
 
     def _session_info(self, update: Record) -> list[AgentEvent]:
-        if at(update, "_meta", "codex", "threadStatus", "type") == "systemError":
+        codex = at(update, "_meta", "codex")
+        if at(codex, "threadStatus", "type") == "systemError":
             self._is_broken = True
-        return []
+        said, why = (text_of(at(codex, "error", key)) for key in ("message", "additionalDetails"))
+        retry = retry_of_codex(f"{said} ({why})" if why else said, self._tries)
+        self._tries = retry.attempt if retry else self._tries
+        return [retry] if retry else []
 
     # ------------------------------------------------------------------ what it asks
 
@@ -434,10 +445,11 @@ class AcpStream(Reading):
             text_of(option.get("kind")): text_of(option.get("optionId"))
             for option in reversed(params["options"])
         }
-        waiting, name = _OpenPermission(identity, options, known), json.dumps(identity)
-        if (decision := decide(self.request, tool, detail)) is not None:
+        waiting, name = OpenPermission(identity, options, known), json.dumps(identity)
+        command = command_of(about.get("rawInput"))
+        if (decision := decide(self.request, tool, command or detail)) is not None:
             allowed, rule = decision
-            answer: ProtocolReply = self.reply(_verdict(waiting, is_allowed=allowed))
+            answer: ProtocolReply = self.reply(waiting.answer(is_allowed=allowed))
             ended = [] if allowed or not known else [ToolEnded(known, "denied")]
             return [*begun, Decided(name, tool, detail, allowed, rule), *ended, answer]
         self._waiting[name] = waiting
@@ -450,21 +462,9 @@ class AcpStream(Reading):
                 is_permission=True,
                 tool=tool,
                 detail=detail,
+                command=command,
             ),
         ]
-
-
-def _allowing(waiting: _OpenPermission) -> set[str | None]:
-    return {waiting.options.get("allow_once"), waiting.options.get("allow_always")} - {None}
-
-
-def _verdict(waiting: _OpenPermission, *, is_allowed: bool) -> bytes:
-    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
-    chosen = next((waiting.options[kind] for kind in kinds if kind in waiting.options), None)
-    outcome: dict[str, Any] = {"outcome": "cancelled"}
-    if chosen is not None:
-        outcome = {"outcome": "selected", "optionId": chosen}
-    return _response(waiting.call, {"outcome": outcome})
 
 
 def _called(identity: str, update: Record) -> ToolCalled:
@@ -482,11 +482,6 @@ def _fault(reason: str) -> str:
     if reason == "cancelled":
         return INTERRUPTED
     return f"the agent stopped: {reason.replace('_', ' ') or 'it did not say why'}"
-
-
-def _plain(message: str) -> str:
-    found = read_record(message.encode("utf-8", "replace"))
-    return text_of(at(found, "error", "message")) or message.strip()
 
 
 ABLE_OVER_ACP = Capabilities(
@@ -512,7 +507,10 @@ class AcpAdapter:
         env: What its environment has beside what the table says.
         login_name: What tells by what it logs in.
         wants_login: What tells how to log in, where nothing by which it could was found.
+        base_url: What tells whom it asks, where that is a provider of the user's own.
         settings: What lies in the worker's HOME where no table says it.
+        traces: Those of its login, likewise.
+        meta: What its session is asked for beside the protocol.
     """
 
     name: str = "acp"
@@ -523,18 +521,24 @@ class AcpAdapter:
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
     login_name: Callable[[LaunchRequest], str] = lambda _: ""
     wants_login: Callable[[LaunchRequest], str] = lambda _: ""
-    login: LoginTraces = field(default_factory=LoginTraces)
+    base_url: Callable[[LaunchRequest], BaseUrl | None] = lambda _: None
+    traces: LoginTraces = NO_VENDOR
+    meta: Record | None = None
     capabilities: Capabilities = ABLE_OVER_ACP
     install_hint: str = "any agent that speaks the Agent Client Protocol: set `argv`"
+
+    @property
+    def login(self) -> LoginTraces:
+        """Return the traces that its table has, else its own."""
+        return shipped_table(self.table).traces if self.table else self.traces
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One process with one session; its input stays open until the last turn has ended."""
         table = shipped_table(self.table) if self.table else None
-        argv = request.choice.argv or self._argv(request)
-        if not argv:
+        if not (argv := request.choice.argv or self._argv(request)):
             raise AgentError(
                 f"the agent {request.choice.name!r} has no argv",
-                hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
+                hint="Name the program that speaks it: `argv: [my-agent, --acp]`.",
             )
         home = TableHome(table, request) if table else None
         copied = home.copy if home else (self.settings or copy_for_acp)(request)
@@ -558,6 +562,7 @@ class AcpAdapter:
             or (home and home.login)
             or (login_of(table, request) if table else ""),
             wants_login=self.wants_login(request),
+            base_url=home.base_url if home else self.base_url(request),
         )
 
     def parser(self, request: LaunchRequest) -> AcpStream:
@@ -567,6 +572,7 @@ class AcpAdapter:
             has_system_file=self.capabilities.hint is HintChannel.CONFIG_FILE,
             is_told_model=bool(self.model),
             stays=not self.capabilities.resume_elsewhere,
+            meta=self.meta,
         )
 
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
@@ -575,11 +581,8 @@ class AcpAdapter:
         if not self.argv:
             return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
         table = shipped_table(self.table) if self.table else None
-        traces = LoginTraces(**table.login.model_dump()) if table else self.login
         settings = self.settings or (table and (lambda request: TableHome(table, request).copy))
-        search = ProgramSearch(
-            program=self.argv[0], driven=driven, traces=traces, settings=settings or None
-        )
+        search = ProgramSearch(program=self.argv[0], driven=driven, settings=settings or None)
         return await find_agent(self, search, environment)
 
     def _argv(self, request: LaunchRequest) -> tuple[str, ...]:

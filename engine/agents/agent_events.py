@@ -13,7 +13,7 @@ LONGEST_TEXT = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The agent is at work; `session` is what it can be taken up again by."""
+    """The agent is at work; `session` is what it can be resumed by."""
 
     session: str | None = None
     model: str | None = None
@@ -61,7 +61,11 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The agent waits for a human's word; a permission is answered `allow` or `deny`."""
+    """The agent waits for a human's word; a permission is answered `allow` or `deny`.
+
+    `command` is the whole command that it wants to run; `is_editable` where its client runs another
+    one that a human writes in its place.
+    """
 
     id: str
     text: str
@@ -69,6 +73,8 @@ class Asked:
     is_permission: bool = False
     tool: str = ""
     detail: str = ""
+    command: str = ""
+    is_editable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,10 @@ class Progressed:
     note: str = ""
 
 
+BUSY = "busy"
+"""The status of an answer whose number a client does not report: its server named the wait."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retrying:
     """The agent tries a request to its model again by itself."""
@@ -141,7 +151,7 @@ class SubAgents:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The agent has done what it was told last and waits: tell it more, or close its input.
+    """The agent has done its last task and waits: tell it more, or close its input.
 
     One that was interrupted waits for what it is to do instead: its input stays open.
     """
@@ -175,7 +185,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Many lines of output as one text, none of which means more: what a flood is told in."""
+    """Many lines of output as one text, none of which means more: what a flood is reported in."""
 
     text: str
 
@@ -213,7 +223,7 @@ class AgentOutcome:
         limit: It ended because an allowance was used up; to be resumed, not retried.
         needs_login: It ended because its login was refused or has expired.
         lost_network: It ended because it could not reach its model.
-        last_events: What its unfinished last line still told.
+        last_events: What its unfinished last line still says.
     """
 
     ok: bool

@@ -22,16 +22,16 @@ Asker = Callable[[dict[str, Any]], str]
 
 
 class CallContext:
-    """The second argument of a called function, if it takes one: it may tell and ask by it.
+    """The second argument of a called function, if it takes one, for reports and questions.
 
     Attributes:
-        prompt: What it was asked to do; the first argument.
-        workspace: The folder it works in; its current folder where it has a process of its own.
+        prompt: The prompt, which is also the first argument.
+        workspace: Its folder, which is the current folder if the function has its own process.
         worker: The worker it is, as `step/worker_1`.
-        attempt: Which attempt this is, from 1.
-        feedback: What was said of the attempt before.
+        attempt: The number of this attempt, from 1.
+        feedback: The feedback on the previous attempt.
         system: The persona's words and the hint about sub-agents.
-        tools: Functions it was given, by their names; every use of one is told as a tool's.
+        tools: Its functions by name; plait reports every call of one as a tool call.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class CallContext:
         self._spent = {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}
 
     def say(self, text: str) -> None:
-        """Say something; what is returned or said last becomes the worker's output."""
+        """Write a message; the return value, or the last message, becomes the worker's output."""
         self._tell({"plait": "say", "text": text})
 
     def progress(self, fraction: float | None, note: str = "") -> None:
-        """Say how far it is, from 0 to 1."""
+        """Report the progress, from 0 to 1."""
         self._tell({"plait": "progress", "fraction": fraction, "note": note})
 
     def tool(self, name: str, title: str = "") -> Callable[..., None]:
-        """A tool begins; call what is returned, with a state and an output, when it has ended."""
+        """Report the start of a tool call; call the result with its state and output."""
         self._count += 1
         about = {"plait": "tool", "id": f"call-{self._count}", "name": name}
         self._tell({**about, "title": title, "state": "started"})
@@ -86,14 +86,14 @@ class CallContext:
         return use
 
     def spend(self, *, input_tokens: int = 0, output_tokens: int = 0, usd: float = 0.0) -> None:
-        """Add to what this attempt has used."""
+        """Add tokens and money to the usage of this attempt."""
         self._spent["input_tokens"] += input_tokens
         self._spent["output_tokens"] += output_tokens
         self._spent["usd"] += usd
         self._tell({"plait": "usage", **self._spent})
 
     def ask(self, text: str, choices: tuple[str, ...] = ()) -> str:
-        """Ask a human and wait for the answer; `deny` where nobody can answer."""
+        """Ask a human and wait for the answer; return `deny` if nobody can answer."""
         self._count += 1
         about = {"id": f"question-{self._count}", "text": text, "choices": list(choices)}
         return self._ask({"plait": "ask", **about})

@@ -7,7 +7,7 @@ lambda, a function within a function) is refused with that reason.
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,19 @@ from weakref import WeakValueDictionary
 
 from engine.agents.call_program import find
 from engine.agents.contract import (
+    NO_VENDOR,
     AgentLaunch,
     Capabilities,
     FoundAgent,
     HintChannel,
     LaunchFile,
     LaunchRequest,
+    LoginTraces,
 )
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import system_text, user_text
 from engine.errors import AgentError
+from engine.values import dataclass
 
 _PROGRAM = Path(__file__).with_name("call_program.py")
 _PROGRAM_FILE = ".plait/call_program.py"
@@ -38,7 +41,7 @@ def reference_of(function: Callable[..., Any]) -> str:
     if _named(module, name) is not function:
         shown = name or repr(function)
         raise AgentError(
-            f"{shown} cannot be called in another process: it has no name to be found by",
+            f"{shown} cannot be called in another process: it has no name to import it by",
             hint="Define it with `def` at the top of a module, or run it in a thread.",
         )
     if module != "__main__":
@@ -64,7 +67,7 @@ def in_this_process(function: Callable[..., Any]) -> str:
         _known_here[reference] = function
     except TypeError as error:
         raise AgentError(
-            f"{function!r} cannot be remembered", hint="Wrap it into a function of your own."
+            f"{function!r} cannot be registered", hint="Wrap it in a function of your own."
         ) from error
     return reference
 
@@ -83,8 +86,9 @@ def function_of(reference: str) -> Callable[..., Any]:
     function = _known_here.get(reference)
     if function is None:
         raise AgentError(
-            "the function is not there any more: it lived in another process, or nobody kept it",
-            hint="Ask a new agent; what this one did is kept.",
+            "the function no longer exists: it was in another process, or nothing kept a "
+            "reference to it",
+            hint="Use a new agent; the work of this one is kept.",
         )
     return function
 
@@ -106,6 +110,7 @@ class CallableAdapter:
 
     name: str = "callable"
     install_hint: str = "any Python function: set `call`"
+    login: LoginTraces = NO_VENDOR
     capabilities: Capabilities = field(
         default_factory=lambda: Capabilities(
             hint=HintChannel.SYSTEM_PROMPT, usage=True, cost=True, two_way=True
@@ -118,12 +123,12 @@ class CallableAdapter:
         if ":" not in reference:
             raise AgentError(
                 f"the agent {request.choice.name!r} names no function",
-                hint="Say which: `call: package.module:function`.",
+                hint="Name one: `call: package.module:function`.",
             )
         if reference.startswith(_HERE):
             raise AgentError(
-                "a function of this process cannot be called in another one",
-                hint='Define it with `def` at the top of a module, or say execution_mode="thread".',
+                "another process cannot call a function of this one",
+                hint='Define it with `def` at the top of a module, or set execution_mode="thread".',
             )
         path = _path(request)
         tools = request.choice.options.get("tools", "").split()

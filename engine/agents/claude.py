@@ -7,7 +7,7 @@ interrupted exits with 0. What counts is `is_error`, with the exit code.
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from engine.agents.agent_events import (
@@ -16,7 +16,6 @@ from engine.agents.agent_events import (
     Decided,
     Heard,
     RateLimited,
-    Retrying,
     SubAgents,
     Thought,
     ToolCalled,
@@ -30,15 +29,17 @@ from engine.agents.contract import (
     Capabilities,
     FoundAgent,
     LaunchRequest,
+    LoginTraces,
 )
-from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
+from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
-from engine.agents.permitting import decide, is_allowed_unasked, verdict_of
+from engine.agents.permitting import command_in, decide, is_allowed_unasked, verdict_of
 from engine.agents.prompting import system_text, user_text
-from engine.agents.reading import INTERRUPTED, Closing, Reading
+from engine.agents.reading import INTERRUPTED, Closing, Reading, retry_of_claude
 from engine.agents.records import (
     Record,
     at,
+    command_of,
     content_text,
     count_of,
     edit_of,
@@ -54,11 +55,13 @@ from engine.agents.settings.claude import (
     CLOUDS_OF_CLAUDE,
     CREDENTIALS_OF_CLAUDE,
     LOGINS_OF_CLAUDE,
+    base_url_of_claude,
     environment_of_claude,
     login_of_claude,
     settings_of_claude,
     wanted_login_of_claude,
 )
+from engine.values import dataclass
 
 _QUESTION_TOOL = "AskUserQuestion"
 _SUB_AGENT_TOOLS = {"Task", "Agent"}
@@ -66,7 +69,6 @@ _LIMIT_REACHED = re.compile(r"limit reached|(?:usage|session|weekly) limit", re.
 _RESETS = re.compile(r"limit reached\|(\d{10})")
 _UNAUTHORIZED = {401, 403}
 _TOO_MANY = 429
-_MILLISECONDS = 1000
 _INIT = b'{"type":"system","subtype":"init"'
 _FIRST_UNREAD = b',"slash_commands":'
 _TAKEN_UP = {"started", "completed"}
@@ -155,7 +157,10 @@ class ClaudeStream(Reading):
     # ------------------------------------------------------------------ talking to it
 
     def answer(self, question: str, answer: str) -> bytes | None:
-        """`allow`, `deny`, or words: to a permission they are a refusal with its reason."""
+        """`allow`, `deny`, or words: to a permission they are a refusal with its reason.
+
+        `allow: COMMAND` allows that command in place of the one it asked for.
+        """
         waiting = self._waiting.pop(question, None)
         if waiting is None:
             return None
@@ -204,16 +209,9 @@ class ClaudeStream(Reading):
 
     def _tries_again(self, record: Record) -> list[AgentEvent]:
         """Tell of it; a refused login stays refused, so its third try is not waited for."""
-        delay_ms = number_of(record.get("retry_delay_ms"))
-        status, number = record.get("error_status"), count_of(record.get("attempt")) or 1
-        events: list[AgentEvent] = [
-            Retrying(
-                number,
-                None if delay_ms is None else delay_ms / _MILLISECONDS,
-                text_of(status) or text_of(record.get("error")),
-            )
-        ]
-        if status in _UNAUTHORIZED and number > 1 and not self._refusal:
+        retry, status = retry_of_claude(record), record.get("error_status")
+        events: list[AgentEvent] = [retry]
+        if status in _UNAUTHORIZED and retry.attempt > 1 and not self._refusal:
             self._refusal = f"its login was refused ({status})"
             events.append(self.reply(self.interrupt()))
         return events
@@ -345,14 +343,15 @@ class ClaudeStream(Reading):
             body = {
                 "subtype": "error",
                 "request_id": identity,
-                "error": "this host does not do that",
+                "error": "plait does not support this request",
             }
             return [self.reply(line_of({"type": "control_response", "response": body}))]
         tool, given = text_of(request["tool_name"]), request.get("input") or {}
         if tool == _QUESTION_TOOL:
             return self._question(identity, given)
         detail = title_of(given) or text_of(request.get("description"))
-        if (decision := decide(self.request, tool, detail)) is not None:
+        command = command_of(given)
+        if (decision := decide(self.request, tool, command or detail)) is not None:
             allowed, rule = decision
             answer = "allow" if allowed else f"A rule denies this: {rule}"
             return [
@@ -368,6 +367,8 @@ class ClaudeStream(Reading):
                 is_permission=True,
                 tool=tool,
                 detail=detail,
+                command=command,
+                is_editable=bool(command),
             )
         ]
 
@@ -399,6 +400,8 @@ def _verdict(given: Record, answer: str) -> dict[str, Any]:
     is_allowed, reason = verdict_of(answer)
     if is_allowed:
         return {"behavior": "allow", "updatedInput": given}
+    if (command := command_in(answer)) and command_of(given):
+        return {"behavior": "allow", "updatedInput": {**given, "command": command}}
     return {"behavior": "deny", "message": reason or "The user denied this."}
 
 
@@ -429,6 +432,7 @@ class ClaudeAdapter:
     name: str = "claude"
     install_hint: str = "npm install -g @anthropic-ai/claude-code@latest"
     capabilities: Capabilities = ABLE_TO_ALL
+    login: LoginTraces = LOGIN_OF_CLAUDE
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One process that takes prompts from its input until that is closed."""
@@ -457,6 +461,7 @@ class ClaudeAdapter:
             settings=settings.listed,
             login=login_of_claude(request),
             wants_login=wanted_login_of_claude(request),
+            base_url=base_url_of_claude(request),
         )
 
     def parser(self, request: LaunchRequest) -> ClaudeStream:
@@ -468,7 +473,6 @@ class ClaudeAdapter:
         search = ProgramSearch(
             program="claude",
             driven="stream-json, both ways",
-            traces=LOGIN_OF_CLAUDE,
             settings=settings_of_claude,
         )
         return await find_agent(self, search, environment)

@@ -1,12 +1,11 @@
-"""Drives Codex by `codex exec --json`: one prompt a process, taken up again by its thread id."""
+"""Drives Codex by `codex exec --json`: one prompt a process, resumed by its thread id."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine.agents.agent_events import (
     AgentEvent,
-    Retrying,
     Thought,
     ToolCalled,
     ToolEnded,
@@ -17,26 +16,27 @@ from engine.agents.contract import (
     FoundAgent,
     HintChannel,
     LaunchRequest,
+    LoginTraces,
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
+from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text
-from engine.agents.reading import Closing, Reading
-from engine.agents.records import Record, at, count_of, read_record, tail_of, text_of
+from engine.agents.reading import Closing, Reading, retry_of_codex
+from engine.agents.records import Record, at, count_of, plain_words, tail_of, text_of
 from engine.agents.settings.codex import (
     KEYS_OF_CODEX,
+    base_url_of_codex,
     environment_of_codex,
     login_of_codex,
     settings_of_codex,
     toml_word,
     wanted_login_of_codex,
 )
+from engine.values import dataclass
 
-_RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d+)/\d+|waiting for network) \((.*)\)", re.DOTALL)
-_STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _LIMIT_REACHED = re.compile(
     r"usage limit|rate limit|quota exceeded|exceeded your current quota|\b429\b", re.IGNORECASE
 )
@@ -53,7 +53,6 @@ class CodexStream(Reading):
     def __init__(self, request: LaunchRequest) -> None:
         super().__init__(request)
         self._error_told = ""
-        self._tries = 0
         self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
             "thread.started": lambda r: self.start(text_of(r["thread_id"])),
             "turn.started": lambda _: [],
@@ -96,20 +95,19 @@ class CodexStream(Reading):
         ]
 
     def _failed(self, record: Record) -> list[AgentEvent]:
-        error = _plain(text_of(at(record, "error", "message"))) or self._error_told
+        error = plain_words(text_of(at(record, "error", "message"))) or self._error_told
         self.closing = Closing(
             error=error or "the turn failed", needs_login=bool(_UNAUTHORIZED.search(error))
         )
-        return [self.limited()] if _LIMIT_REACHED.search(error) else []
+        return [self.limited(words=error)] if _LIMIT_REACHED.search(error) else []
 
     def _trouble(self, record: Record) -> list[AgentEvent]:
         """Most errors are not the end: codex says in this way that it tries again."""
         message = text_of(record["message"])
-        if (retry := _RETRY.match(message)) is not None:
-            status = _STATUS.search(retry[2])
-            self._tries = int(retry[1] or self._tries + 1)
-            return [Retrying(self._tries, None, status[1] if status else retry[2])]
-        self._error_told = _plain(message)
+        if retry := retry_of_codex(message, self._tries):
+            self._tries = retry.attempt
+            return [retry]
+        self._error_told = plain_words(message)
         return [Thought(self._error_told)]
 
 
@@ -122,18 +120,13 @@ def _title(item: Record, paths: tuple[str, ...]) -> str:
     return ", ".join(paths) or text_of(item.get("query")) or text_of(item.get("tool"))
 
 
-def _plain(message: str) -> str:
-    """The words of an error that came as the server's JSON."""
-    found = read_record(message.encode("utf-8", "replace"))
-    return text_of(at(found, "error", "message")) or message
-
-
 @dataclass(frozen=True, kw_only=True)
 class CodexAdapter:
     """Codex, by its own program `codex`."""
 
     name: str = "codex"
     install_hint: str = "npm install -g @openai/codex@latest"
+    login: LoginTraces = LOGIN_OF_CODEX
     capabilities: Capabilities = field(
         default_factory=lambda: Capabilities(
             steer=Steering.BY_RESUME,
@@ -173,6 +166,7 @@ class CodexAdapter:
             settings=copied.listed,
             login=login_of_codex(request),
             wants_login=wanted_login_of_codex(request),
+            base_url=base_url_of_codex(request),
         )
 
     def parser(self, request: LaunchRequest) -> CodexStream:
@@ -184,7 +178,6 @@ class CodexAdapter:
         search = ProgramSearch(
             program="codex",
             driven="exec --json",
-            traces=LOGIN_OF_CODEX,
             settings=settings_of_codex,
         )
         return await find_agent(self, search, environment)

@@ -5,18 +5,20 @@ Presets of this adapter carry agents that only speak plain text; a command step 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine.agents.contract import (
+    NO_VENDOR,
     AgentLaunch,
     Capabilities,
     FoundAgent,
     HintChannel,
     LaunchFile,
     LaunchRequest,
+    LoginTraces,
     Steering,
 )
-from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
+from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import folders_of, is_set, picked
 from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import refuse_asking
@@ -24,6 +26,7 @@ from engine.agents.prompting import whole_text
 from engine.agents.records import line_of
 from engine.agents.settings.copied import SettingsCopy
 from engine.errors import AgentError
+from engine.values import dataclass
 
 HINT_VARIABLE = "PLAIT_MAX_SUBAGENTS"
 PROMPT_FILE = ".plait/prompt.md"
@@ -37,9 +40,10 @@ LONGEST_ARGUMENT = 128 * 1024 - 1
 class CommandAdapter:
     """A program driven by its argv; the options of the agent's choice are read at launch.
 
-    Options: `prompt_via` (argument, stdin, file; by default argument where `{prompt}` stands in the
-    argv, file where `{prompt_file}` does, else stdin), `terminal`, `events` (it speaks our protocol
-    and must close with a `result`), `proof: exit` (its exit code is the whole verdict).
+    Options: `prompt_via`, `terminal`, `events` (it speaks plait's protocol and must close with a
+    `result`), `proof: exit` (its exit code is the whole verdict). `prompt_via` is argument, stdin
+    or file. By default it is argument where `{prompt}` stands in the argv, file where
+    `{prompt_file}` does, and else stdin.
 
     Attributes:
         argv: What a preset starts when the agent's choice names no argv of its own.
@@ -58,7 +62,7 @@ class CommandAdapter:
     variables: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     is_careless: bool = False
-    login: LoginTraces = field(default_factory=LoginTraces)
+    login: LoginTraces = NO_VENDOR
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
     more_env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     asks_by_litellm: bool = False
@@ -77,14 +81,14 @@ class CommandAdapter:
         if not argv:
             raise AgentError(
                 f"the agent {request.choice.name!r} has no argv",
-                hint="Say what to start: `argv: [./agent.sh, '{prompt}']`.",
+                hint="Name the program: `argv: [./agent.sh, '{prompt}']`.",
             )
         prompt = whole_text(request)
         speaks = is_set(request.choice, "events")
         via = request.choice.options.get("prompt_via") or _usual_way(argv)
         if via not in _WAYS:
             raise AgentError(
-                f"{via!r} is no way for a prompt", hint=f"There are: {', '.join(_WAYS)}."
+                f"`prompt_via` cannot be {via!r}", hint=f"Use one of: {', '.join(_WAYS)}."
             )
         if via == "argument":
             argv = as_argument(argv, prompt)
@@ -106,6 +110,7 @@ class CommandAdapter:
             env=env,
             files=(*prompt_file, *copied.files),
             settings=copied.listed,
+            base_url=copied.base_url,
             first_input=_spoken(prompt, speaks=speaks) if via == "stdin" else b"",
             keeps_stdin=speaks or is_set(request.choice, "terminal"),
             terminal=request.terminal if is_set(request.choice, "terminal") else None,
@@ -129,9 +134,7 @@ class CommandAdapter:
         driven = "its argv and plain text"
         if not self.argv:
             return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
-        search = ProgramSearch(
-            program=self.argv[0], driven=driven, traces=self.login, settings=self.settings
-        )
+        search = ProgramSearch(program=self.argv[0], driven=driven, settings=self.settings)
         return await find_agent(self, search, environment)
 
     def _login(self, env: Mapping[str, str], model: str) -> str:

@@ -1,7 +1,7 @@
 """The promise of every adapter: a launch for a request, a parser for the stream that follows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from engine.agents.agent_events import AgentEvent, AgentOutcome
 from engine.limits import Usage
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, Permissions, RetryMode
+from engine.values import dataclass
 
 
 class Steering(StrEnum):
@@ -29,7 +30,7 @@ class SessionId(StrEnum):
 
 
 class HintChannel(StrEnum):
-    """The channel by which an agent is told how many sub-agents it may spawn."""
+    """The channel by which an agent learns how many sub-agents it may spawn."""
 
     SYSTEM_PROMPT = "system prompt"
     CONFIG_FILE = "configuration file"
@@ -86,9 +87,9 @@ class LaunchRequest:
         hint: How many sub-agents it may spawn; None or 1 when nothing is to be said.
         home: The worker's own HOME, kept over its attempts.
         mode: What this attempt goes on from; FRESH where there was none before.
-        session: The session to take up again, if one is known and the mode wants it.
+        session: The session to resume, if one is known and the mode wants it.
         session_workspace: Where that session worked before; empty if it was here.
-        is_fork: Take up a copy of that session and leave the original as it is.
+        is_fork: Resume a copy of that session and leave the original as it is.
         used_before: What that session had used already: agents count a session, not an attempt.
         feedback: What a reviewer or a failed check said of the attempt before.
         environment: The user's environment; an adapter takes from it only what it names.
@@ -127,7 +128,7 @@ class LaunchRequest:
 
     @property
     def is_elsewhere(self) -> bool:
-        """The session to be taken up worked in another folder."""
+        """The session to be resumed worked in another folder."""
         return self.session_workspace not in {"", self.workspace}
 
 
@@ -155,6 +156,18 @@ class CopiedSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BaseUrl:
+    """The address of a provider of the user's own.
+
+    Attributes:
+        named_by: The variable or the file that names it, as the user knows it.
+    """
+
+    url: str
+    named_by: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaunchFile:
     """A file to write before the start; `path` is relative to the worker's HOME."""
 
@@ -178,6 +191,7 @@ class AgentLaunch:
         settings: What of the user's own settings lies among its files.
         login: By what it logs in, as the user knows it: a variable's name, or a file.
         wants_login: How to log in, where nothing by which it could was found.
+        base_url: Whom it asks, where that is a provider of the user's own.
     """
 
     argv: tuple[str, ...]
@@ -191,6 +205,7 @@ class AgentLaunch:
     settings: CopiedSettings = field(default_factory=CopiedSettings)
     login: str = ""
     wants_login: str = ""
+    base_url: BaseUrl | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +216,18 @@ class Ending:
     signal: int | None = None
     not_started: str | None = None
     cause: StopCause | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginTraces:
+    """Signs that an agent can log in: variables by name, files below the user's HOME."""
+
+    variables: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+NO_VENDOR = LoginTraces()
+"""The traces of an agent that is whatever the user starts: nobody knows by what it logs in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,6 +297,10 @@ class AgentAdapter(Protocol):
     @property
     def install_hint(self) -> str:
         """One line that installs it."""
+
+    @property
+    def login(self) -> LoginTraces:
+        """Return the traces of its vendor's login; `NO_VENDOR` for what the user starts."""
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """Return how to start it; may read files, so call it outside an event loop."""

@@ -9,41 +9,37 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, CopiedSettings, FoundAgent, LaunchRequest
+from engine.agents.contract import (
+    AgentAdapter,
+    CopiedSettings,
+    FoundAgent,
+    LaunchRequest,
+    LoginTraces,
+)
 from engine.agents.settings.copied import SettingsCopy
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice
+from engine.values import dataclass
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoginTraces:
-    """Signs that an agent can log in: variables by name, files below the user's HOME."""
-
-    variables: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProgramSearch:
-    """A program to look for by its name, and what else is told of it.
+    """A program to look for by its name, and what else is known of it.
 
     Attributes:
         driven: Its way of being driven.
-        traces: Those of its login.
         settings: What copies the user's own settings of it.
     """
 
     program: str
     driven: str
-    traces: LoginTraces = field(default_factory=LoginTraces)
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
 
 
@@ -55,7 +51,7 @@ async def find_agent(
     def look() -> tuple[str | None, str | None, str | None, CopiedSettings]:
         path = shutil.which(search.program, path=environment.get("PATH", os.defpath))
         version = _packaged_version(path) if path else None
-        login = _login(search.traces, environment)
+        login = _login(adapter.login, environment)
         return path, version, login, _settings(adapter, search, environment)
 
     path, version, login, settings = await anyio.to_thread.run_sync(look)

@@ -8,7 +8,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL  # noqa: TID251  a number; anyio starts the program
 
@@ -16,14 +15,13 @@ import anyio
 
 from engine.agents.claude import LOGIN_OF_CLAUDE
 from engine.agents.codex import LOGIN_OF_CODEX
-from engine.agents.finding import LoginTraces
-from engine.agents.presets import AIDER, MINI
+from engine.agents.presets import OVER_ACP
 from engine.agents.records import at, number_of, read_record, text_of
-from engine.agents.registry import TABLES
+from engine.agents.registry import adapter_named
 from engine.agents.settings.claude import CREDENTIALS_OF_CLAUDE
 from engine.agents.settings.files import data_of_login
-from engine.agents.tables import shipped_table
 from engine.plan.model import AgentChoice
+from engine.values import dataclass
 
 _LONGEST_RENEWAL_S = 60.0
 # The smallest request there is: only a request makes claude look at how old its login is.
@@ -35,6 +33,12 @@ _PLACES = ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 _QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
 # Asks for the list of models, not for an answer of one.
 _RENEWS_CODEX = ("codex", "debug", "models")
+_KEPT = {
+    "claude": (LOGIN_OF_CLAUDE, "CLAUDE_CONFIG_DIR", CREDENTIALS_OF_CLAUDE, _RENEWS_CLAUDE),
+    "codex": (LOGIN_OF_CODEX, "CODEX_HOME", "auth.json", _RENEWS_CODEX),
+}
+"""Logins in a file that their own program renews."""
+_OVER_ACP = frozenset(adapter.name for adapter in OVER_ACP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,32 +97,30 @@ def identity_of_login(choice: AgentChoice, environment: Mapping[str, str]) -> st
     """Return what all workers of one login have in common; it betrays nothing of the login.
 
     Reads tables, so call it outside an event loop.
+
+    Raises:
+        AgentNotFound: No adapter has that name, so nobody knows by what it logs in.
     """
-    family = choice.adapter.removesuffix("-acp")
+    family = _family(choice)
     given = {**environment, **choice.env}
-    variables = (*_traces(family).variables, *_PLACES)
+    variables = (*adapter_named(choice.adapter).login.variables, *_PLACES)
     told = {name: given[name] for name in variables if given.get(name)}
     named = json.dumps([family, sorted(told.items()), sorted(choice.env.items())])
     return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
-def _traces(family: str) -> LoginTraces:
-    if family in TABLES:
-        return LoginTraces(**shipped_table(family).login.model_dump())
-    known = {"claude": LOGIN_OF_CLAUDE, "codex": LOGIN_OF_CODEX, "aider": AIDER.login}
-    return known.get(family, MINI.login)
+def _family(choice: AgentChoice) -> str:
+    """Return whose login it uses: over ACP another program drives the same agent."""
+    adapter = choice.adapter
+    return adapter.removesuffix("-acp") if adapter in _OVER_ACP else adapter
 
 
 def kept_login(choice: AgentChoice, environment: Mapping[str, str]) -> KeptLogin | None:
     """The login in a file that this agent would use; None where a variable says how to log in."""
-    family = choice.adapter.removesuffix("-acp")
-    known = {
-        "claude": (LOGIN_OF_CLAUDE, "CLAUDE_CONFIG_DIR", CREDENTIALS_OF_CLAUDE, _RENEWS_CLAUDE),
-        "codex": (LOGIN_OF_CODEX, "CODEX_HOME", "auth.json", _RENEWS_CODEX),
-    }
-    if family not in known:
+    family = _family(choice)
+    if family not in _KEPT:
         return None
-    traces, variable, name, renewal = known[family]
+    traces, variable, name, renewal = _KEPT[family]
     given = {**environment, **choice.env}
     if any(given.get(v) for v in traces.variables) or not environment.get("HOME"):
         return None

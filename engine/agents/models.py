@@ -9,7 +9,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import anyio
 from engine.agents.contract import AgentLaunch, FoundAgent, LaunchRequest
 from engine.agents.options import more_arguments
 from engine.errors import AgentError
+from engine.values import dataclass
 
 _WITH_PROVIDER = re.compile(r"[\w.-]+(?:/[\w.:@-]+)+")
 _LONGEST_ASK_S = 30.0
@@ -108,7 +108,7 @@ def unknown_model(model: str, known: tuple[str, ...]) -> str:
     """Return the words for a model that a client does not know, with those nearest to it."""
     named = difflib.get_close_matches(model, known, n=_MOST_NAMED) or known[:_MOST_NAMED]
     words = ", ".join((*named, "…") if len(known) > len(named) else named)
-    return f"the model {model!r} is not known to its client{f': it knows {words}' if words else ''}"
+    return f"its client does not know the model {model!r}{f': it knows {words}' if words else ''}"
 
 
 async def _listed(lister: _Lister, program: str, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def more_arguments(request: LaunchRequest) -> tuple[str, ...]:
     except ValueError as error:
         raise AgentError(
             f"the args of {request.choice.name!r} cannot be split: {error}",
-            hint="Quote them as a shell wants them quoted.",
+            hint="Quote them as in a shell.",
         ) from error
 
 

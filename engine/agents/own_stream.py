@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from engine.agents.agent_events import (
+    BUSY,
     LONGEST_TEXT,
     AgentEvent,
     AgentOutcome,
@@ -39,7 +40,11 @@ from engine.agents.records import (
 _FLOOD = 4096
 """Lines of so many bytes in one piece are taken together."""
 _REFUSED = re.compile(r"\blitellm\.(?:exceptions\.)?(\w+)\b:?\s*(.*)")
-_AGAIN = re.compile(r"Retrying in ([\d.]+) seconds")
+_AGAIN = re.compile(r"Retrying (?:\S+ )?in ([\d.]+) seconds")
+_LOGGED = re.compile(r"\[[^]]* - (?:httpx|openai)\S* - (?:INFO|DEBUG)] (.*)")
+"""The log of the library beneath that one, where `OPENAI_LOG` is set, as its presets have it."""
+_ANSWERED = re.compile(r'HTTP Request: .* "HTTP/\S+ (\d{3})\b')
+_ASKS_AGAIN = re.compile(r"Retrying request to \S+ in ([\d.]+) seconds")
 _LOGIN = {"AuthenticationError", "PermissionDeniedError"}
 _STATUS = {"AuthenticationError": 401, "NotFoundError": 404, "RateLimitError": 429}
 _BEGINNINGS = {"started", "running", "called"}
@@ -72,7 +77,7 @@ class OwnStream(Reading):
         self._printed_size = 0
         self._asks_by_litellm = asks_by_litellm
         self._refusal: tuple[str, str] | None = None
-        self._tries = 0
+        self._answered = ""
         self._waiting: dict[str, bool] = {}
         self._asked = 0
         self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
@@ -235,7 +240,7 @@ class OwnStream(Reading):
         text = text_of(record.get("text"))
         error = text_of(record.get("error"))
         if record.get("ok") is not True and not error:
-            error = text or "the agent says that it failed"
+            error = text or "the agent reported that it failed"
         self.closing = Closing(
             error="" if record.get("ok") is True else error,
             text=text,
@@ -244,15 +249,32 @@ class OwnStream(Reading):
         return []
 
     def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:
-        heeded = [event for line in lines if stream == "err" for event in self._heed(line)]
-        return [*super()._aside(stream, lines), *heeded]
+        if stream != "err" or not self._asks_by_litellm:
+            return super()._aside(stream, lines)
+        logged = [_LOGGED.match(line.decode("utf-8", "replace")) for line in lines]
+        said = [line for line, about in zip(lines, logged, strict=True) if about is None]
+        waits = [event for about in logged if about for event in self._heed_log(about[1])]
+        heeded = [event for line in said for event in self._heed(line)]
+        return [*super()._aside(stream, said), *waits, *heeded]
+
+    def _heed_log(self, text: str) -> list[AgentEvent]:
+        """Tell of a request that is asked again before anybody else hears of its refusal."""
+        if found := _ANSWERED.match(text):
+            self._answered = found[1]
+        elif again := _ASKS_AGAIN.match(text):
+            self._tries += 1
+            delay_s = float(again[1])
+            # Of its own accord it never waits whole seconds: those its server has named.
+            status = self._answered or (BUSY if delay_s.is_integer() else "")
+            return [Retrying(self._tries, delay_s, status)]
+        return []
 
     def _heed(self, line: bytes) -> list[AgentEvent]:
         """Remember a refusal of the model, until it is asked once more."""
         text = line.decode("utf-8", "replace") if self._asks_by_litellm else ""
         if found := _REFUSED.search(text):
             self._refusal = (found[1], found[2].strip())
-        elif (again := _AGAIN.search(text)) and self._refusal:
+        if (again := _AGAIN.search(text)) and self._refusal:
             self._tries += 1
             kind, self._refusal = self._refusal[0], None
             return [Retrying(self._tries, float(again[1]), str(_STATUS.get(kind, kind)))]

@@ -5,25 +5,61 @@ A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bas
 """
 
 import re
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from engine.agents.contract import LaunchRequest
+from engine.agents.records import line_of
 from engine.errors import AgentError
 from engine.plan.model import PermissionMode
 
 _DANGERS = {
-    r"\brm\s+(-\w+\s+)*-\w*[rf]|\bfind\b.*-delete|\bshred\b": "removes files for good",
+    r"\brm\s+(-\w+\s+)*-\w*[rf]|\bfind\b.*-delete|\bshred\b": "deletes files permanently",
     r"\bgit\s+push\b": "sends commits to another repository",
-    r"\bgit\s+(reset\s+--hard|clean\s+-\w*f|checkout\s+--|branch\s+-D)": "throws changes away",
-    r"\b(curl|wget)\b.*\|\s*(sudo\s+)?\w*sh\b": "runs a program from the network unread",
+    r"\bgit\s+(reset\s+--hard|clean\s+-\w*f|checkout\s+--|branch\s+-D)": "discards changes",
+    r"\b(curl|wget)\b.*\|\s*(sudo\s+)?\w*sh\b": "runs an unread program from the network",
     r"\b(sudo|doas|su)\b": "acts as another user",
-    r"\b(mkfs\S*|dd\b.*\bof=/dev/)": "writes over a disk",
+    r"\b(mkfs\S*|dd\b.*\bof=/dev/)": "overwrites a disk",
     r"\b(npm|cargo|twine|gem|poetry)\s+(publish|upload|push)\b": "publishes a package",
-    r"\b(kubectl|terraform|aws|gcloud|az)\s+.*\b(delete|destroy|rm)\b": "removes what others use",
-    r"\b(drop|truncate)\s+(table|database|schema)\b": "removes data for good",
-    r"\bchmod\s+-R\b|\bchown\s+-R\b": "changes the rights of whole folders",
+    r"\b(kubectl|terraform|aws|gcloud|az)\s+.*\b(delete|destroy|rm)\b": "deletes shared resources",
+    r"\b(drop|truncate)\s+(table|database|schema)\b": "deletes data permanently",
+    r"\bchmod\s+-R\b|\bchown\s+-R\b": "changes the permissions of whole folders",
 }
+_ALLOWING, _REJECTING = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 CONTAINED = "the sandbox, which contains it"
+
+
+@dataclass(frozen=True)
+class OpenPermission:
+    """A permission that an agent over ACP waits for.
+
+    Attributes:
+        call: The id of its question.
+        options: The ids of its answers by their kind.
+        tool: The id of the tool that it is about.
+    """
+
+    call: object
+    options: dict[str, str]
+    tool: str
+
+    @property
+    def allowing(self) -> set[str]:
+        """The answers that allow it."""
+        return {self.options[kind] for kind in _ALLOWING if kind in self.options}
+
+    def answer(self, *, is_allowed: bool) -> bytes:
+        """Return the line that answers it; one that offers no such answer is cancelled."""
+        kinds = _ALLOWING if is_allowed else _REJECTING
+        chosen = next((self.options[kind] for kind in kinds if kind in self.options), None)
+        return self._line(outcome="selected", optionId=chosen) if chosen else self.cancelled()
+
+    def cancelled(self) -> bytes:
+        """Return the line that says that its turn was broken off."""
+        return self._line(outcome="cancelled")
+
+    def _line(self, **outcome: str) -> bytes:
+        return line_of({"jsonrpc": "2.0", "id": self.call, "result": {"outcome": outcome}})
 
 
 def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] | None:
@@ -54,7 +90,8 @@ def danger_of(command: str) -> str:
 def verdict_of(answer: str) -> tuple[bool, str]:
     """Return a human's answer to a permission: allowed or not, and the words to the agent.
 
-    Only `allow` allows. `deny: use uv` denies with a reason; any other words are a reason too.
+    Only `allow` allows. `deny: use uv` denies with a reason; any other words are a reason too, and
+    so is another command where the client would run only the one it asked for.
     """
     if answer == "allow":
         return True, ""
@@ -62,6 +99,12 @@ def verdict_of(answer: str) -> tuple[bool, str]:
     if word.strip().casefold() == "deny":
         return False, reason.strip() if colon else ""
     return False, answer.strip()
+
+
+def command_in(answer: str) -> str:
+    """Return the command that an answer allows in place of the one asked for: `allow: ls -l`."""
+    word, _, command = answer.partition(":")
+    return command.strip() if word.strip().casefold() == "allow" else ""
 
 
 def is_allowed_unasked(request: LaunchRequest) -> bool:
@@ -88,7 +131,7 @@ def refuse_asking(request: LaunchRequest, agent: str, *, is_careful: bool) -> No
     if is_careful and permissions.mode is PermissionMode.AUTO and not permissions.deny:
         return
     raise AgentError(
-        f"{agent} cannot ask for permission when it is driven in this way",
+        f"{agent} cannot ask for permission in this mode",
         hint="Use an agent that can ask (claude, or one over ACP), run it within a sandbox with "
         "`permissions: auto`, or allow everything: `permissions: {allow: ['*']}`.",
     )

@@ -9,16 +9,17 @@ from engine.agents.acp import ABLE_OVER_ACP, AcpAdapter
 from engine.agents.claude import LOGIN_OF_CLAUDE
 from engine.agents.codex import LOGIN_OF_CODEX
 from engine.agents.command import CommandAdapter
-from engine.agents.contract import Capabilities, HintChannel, LaunchRequest
-from engine.agents.finding import LoginTraces
+from engine.agents.contract import Capabilities, HintChannel, LaunchRequest, LoginTraces
 from engine.agents.permitting import is_allowed_unasked
 from engine.agents.settings.claude import (
+    base_url_of_claude,
     environment_of_claude_over_acp,
     login_of_claude,
     settings_of_claude,
     wanted_login_of_claude,
 )
 from engine.agents.settings.codex import (
+    base_url_of_codex,
     environment_over_acp,
     login_of_codex,
     settings_of_codex,
@@ -35,6 +36,8 @@ from engine.agents.settings.plain import (
 
 # Both look models up in a list of prices, and would fetch it from the network at each start.
 _LOCAL_PRICES = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+# What they ask their model by waits as long as a busy server says, and tells it in its log alone.
+_TELLS_WAITS = {"OPENAI_LOG": "info"}
 
 
 def own_program(name: str) -> str:
@@ -56,7 +59,7 @@ AIDER = CommandAdapter(
         *("--config", "{home}/.aider.conf.yml"),
     ),
     model_argv=("--model", "{model}"),
-    env=_LOCAL_PRICES,
+    env={**_LOCAL_PRICES, **_TELLS_WAITS},
     variables=KEYS_BY_LITELLM,
     login=LoginTraces(variables=LOGINS_BY_LITELLM, files=(".aider.conf.yml",)),
     settings=settings_of_aider,
@@ -80,6 +83,7 @@ MINI = CommandAdapter(
         # Else it gives up on the first answer of a model whose price it does not know.
         "MSWEA_COST_TRACKING": "ignore_errors",
         **_LOCAL_PRICES,
+        **_TELLS_WAITS,
     },
     variables=KEYS_BY_LITELLM,
     login=LoginTraces(variables=LOGINS_BY_LITELLM, files=(".config/mini-swe-agent/.env",)),
@@ -138,11 +142,14 @@ OVER_ACP = (
     AcpAdapter(
         name="claude-acp",
         argv=("claude-agent-acp",),
+        # By itself it keeps to itself that Claude Code asks its model again.
+        meta={"claudeCode": {"emitRawSDKMessages": [{"type": "system", "subtype": "api_retry"}]}},
         env=environment_of_claude_over_acp,
         settings=settings_of_claude,
         login_name=login_of_claude,
         wants_login=wanted_login_of_claude,
-        login=LOGIN_OF_CLAUDE,
+        base_url=base_url_of_claude,
+        traces=LOGIN_OF_CLAUDE,
         capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.SYSTEM_PROMPT, cost=True),
         install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
     ),
@@ -153,7 +160,8 @@ OVER_ACP = (
         settings=settings_of_codex,
         login_name=login_of_codex,
         wants_login=wanted_login_of_codex,
-        login=LOGIN_OF_CODEX,
+        base_url=base_url_of_codex,
+        traces=LOGIN_OF_CODEX,
         capabilities=replace(ABLE_OVER_ACP, hint=HintChannel.SYSTEM_PROMPT),
         install_hint="npm install -g @agentclientprotocol/codex-acp@latest",
     ),

@@ -4,7 +4,7 @@ from engine.agents.contract import LaunchRequest
 from engine.plan.model import RetryMode
 from engine.plan.prompts import hint_sentence
 
-_GO_ON = "You were interrupted. Go on where you stopped; the working tree is as you left it."
+_GO_ON = "You were interrupted. Continue where you stopped; the working tree is as you left it."
 _AGAIN = "The working tree holds the work of an earlier attempt. Build on it."
 
 

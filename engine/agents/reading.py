@@ -16,12 +16,20 @@ from engine.agents.agent_events import (
     ProtocolReply,
     RateLimited,
     Raw,
+    Retrying,
     Said,
     Started,
     UsageSeen,
 )
 from engine.agents.contract import Ending, LaunchRequest
-from engine.agents.records import Record, read_record, type_error
+from engine.agents.records import (
+    Record,
+    count_of,
+    number_of,
+    read_record,
+    text_of,
+    type_error,
+)
 from engine.limits import Usage
 
 INTERRUPTED = "the agent was interrupted"
@@ -30,6 +38,7 @@ UNAUTHORIZED = re.compile(
     r"\b401\b|authenticat|unauthori[sz]ed|api.?key (?:not|is) |not logged in", re.IGNORECASE
 )
 _STDERR_LINES = 12
+_LONGEST_WORDS = 200
 _NETWORK = re.compile(
     r"E(?:CONN\w+|NOTFOUND|TIMEDOUT|AI_AGAIN|HOSTUNREACH|NETUNREACH)\b|getaddrinfo"
     r"|fetch failed|stream (?:disconnected|closed)|error sending request|dns error"
@@ -49,14 +58,45 @@ _NO_CREDIT = re.compile(
 )
 _IN_WORDS = (
     (_CONTEXT, "the context of its model is full"),
-    (_OF_THE_DAY, "the quota of the day is used up"),
-    (_NO_CREDIT, "the account of its login has no credit left"),
+    (_OF_THE_DAY, "the quota for today is used up"),
+    (_NO_CREDIT, "its account has no credit left"),
     (_NETWORK, "its model cannot be reached over the network"),
 )
 """Clients hand on the words of their model's vendor; these say what they come to."""
 _NO_MODEL = re.compile(
     r"\b404\b|model.{0,80}\bnot (?:found|exist|known)|unknown model", re.IGNORECASE
 )
+_TRIES_AGAIN = (
+    re.compile(
+        r"Attempt (?P<attempt>\d+) failed(?: with status (?P<status>\d{3}))?\b(?P<words>.*?)"
+        r"(?P<wait>\bRetrying (?:after|in) .*)?$"
+    ),
+    re.compile(r"(?P<wait>Retrying in \d+s) \(attempt (?P<attempt>\d+)/\d+\)(?P<words>.*)$"),
+)
+"""The words beside the stream with which gemini and qwen ask their model again; the first, too,
+those of what plait adds to clients that hand on nothing by themselves."""
+_FAILED = re.compile(r"Attempt \d+ failed: .*")
+_WAITS = re.compile(r"\bRetrying after \d+ms")
+_LOGGED = re.compile(
+    r"\[log_[0-9a-f]{6}\b[^]]*\] \w+ \S+ (?:succeeded|failed) with status (\d{3}) in \d+ms(.*)"
+)
+"""The log of a vendor's library for Node, where `OPENAI_LOG` is set, as a table has it."""
+_RECONNECTS = re.compile(
+    r"Reconnecting\.\.\. (?:(\d+)/\d+|waiting for network) \((.*)\)", re.DOTALL
+)
+_STATUS = re.compile(r"\b(?:4\d\d|5\d\d)\b")
+_STATUS_IN_WORDS = (
+    (re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE), "429"),
+    (re.compile(r"overloaded|at capacity", re.IGNORECASE), "529"),
+)
+_WAIT = re.compile(
+    r"(?:retry.?delay|(?:try again|retry|retrying|wait)(?: in| after| for)?|retry.?after)"
+    r"[\"' :=]*((?:\d+(?:\.\d+)?\s*(?:ms|s|sec(?:ond)?s?|m|min(?:ute)?s?|hours?|h|days?|d)(?![a-z])"
+    r"[\s,]*(?:and\s+)?)+)",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d)", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _Number = TypeVar("_Number", int, float)
 LONGEST_LINE = 16 * 1024 * 1024
 """Agents write a whole answer as one line; what is longer than this is cut."""
@@ -148,6 +188,8 @@ class Reading(ABC):
         self._said_size = 0
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._owed: list[bytes] = []
+        self._tries = 0
+        self._failure = ""
 
     # ------------------------------------------------------------------ what a subclass adds
 
@@ -176,7 +218,7 @@ class Reading(ABC):
                 events = None  # a shape that nobody documented: shown as it came
             if events is not None:
                 return events
-        return [Raw(line.decode("utf-8", "replace").rstrip("\r"))] if line.strip() else []
+        return self._beside(line.decode("utf-8", "replace").rstrip("\r"), "out")
 
     def sent(self, line: bytes) -> list[AgentEvent]:
         """Return the events of a line that was written to the agent, seen in its recording."""
@@ -200,7 +242,7 @@ class Reading(ABC):
     # ------------------------------------------------------------------ what subclasses use
 
     def start(self, session: str, model: str = "") -> list[AgentEvent]:
-        """The agent is at work in this session: told once, though many records may name it."""
+        """The agent is at work in this session: reported once, though many records may name it."""
         if session == self._begun:
             return []
         self._begun = session
@@ -226,7 +268,7 @@ class Reading(ABC):
         cached_tokens: int | None = None,
         usd: float | None = None,
     ) -> UsageSeen:
-        """Totals so far; what is not told keeps its last value."""
+        """Totals so far; what is not given keeps its last value."""
         known = self.usage
         self.usage = replace(
             known,
@@ -239,8 +281,11 @@ class Reading(ABC):
         )
         return self.usage
 
-    def limited(self, *, until: float | None = None, delay_s: float | None = None) -> RateLimited:
+    def limited(
+        self, *, until: float | None = None, delay_s: float | None = None, words: str = ""
+    ) -> RateLimited:
         """The allowance is used up; forgotten again if the agent goes on and ends well."""
+        delay_s = wait_told(words) if delay_s is None else delay_s
         self.limit = RateLimited(until, delay_s)
         return self.limit
 
@@ -309,7 +354,19 @@ class Reading(ABC):
         texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
         texts = [text for text in texts if text.strip()]
         self._stderr.extend(texts)
-        return [Raw(text, stream) for text in texts]
+        return [event for text in texts for event in self._beside(text, stream)]
+
+    def _beside(self, text: str, stream: str) -> list[AgentEvent]:
+        """Return the events of a line that is no record."""
+        if found := _LOGGED.match(text):
+            asks_again = "retrying" in found[2]
+            self._tries = self._tries + 1 if asks_again else 0
+            return [Retrying(self._tries, None, found[1])] if asks_again else []
+        told = [Raw(text, stream)] if text.strip() else []
+        # Words of a server can be several lines, and the wait stands at the end of them.
+        whole = f"{self._failure}: {text}" if self._failure and _WAITS.search(text) else text
+        self._failure = text if _FAILED.fullmatch(text) else ""
+        return [*told, *_retries_in(whole)]
 
     def _settle(self, line: bytes) -> list[AgentEvent]:
         whole = line + b"\n"
@@ -320,17 +377,17 @@ class Reading(ABC):
     def _error(self, ending: Ending) -> str:
         if ending.not_started is not None:
             why = ending.not_started
-            return f"the agent could not be started: {why}; `plait agents` says which are here"
+            return f"the agent could not be started: {why}; `plait agents` lists installed agents"
         if ending.cause is not None:
             return f"the agent was stopped: {ending.cause}"
         if self.closing is not None and self.closing.error:
             return self.closing.error
         if ending.signal is not None:
-            return f"the agent was ended by signal {ending.signal}"
+            return f"the agent was killed by signal {ending.signal}"
         if ending.exit_code != 0:
             return f"the agent ended with exit code {ending.exit_code}{self._last_words()}"
         if self.wants_closing and self.closing is None:
-            return f"the agent ended without saying that it was done{self._last_words()}"
+            return f"the agent ended without reporting that it was done{self._last_words()}"
         return ""
 
     def _about_model(self, error: str) -> str:
@@ -338,7 +395,8 @@ class Reading(ABC):
         model = self.request.choice.model or self.model
         if not _NO_MODEL.search(error) or (model and model in error):
             return error
-        return f"{f'the model {model!r}' if model else 'its model'} is not known there: {error}"
+        named = f"the model {model!r}" if model else "its model"
+        return f"{named} is unknown to its provider: {error}"
 
     def _last_words(self) -> str:
         return f": {self._stderr[-1][:500]}" if self._stderr else ""
@@ -353,10 +411,57 @@ def _less(total: _Number | None, before: _Number | None) -> _Number | None:
     return total if total is None or before is None or total < before else total - before
 
 
+def _retries_in(text: str) -> list[Retrying]:
+    """Return what words beside the stream tell; the client's own figure before its server's."""
+    for pattern in _TRIES_AGAIN:
+        told = again.groupdict(default="") if (again := pattern.match(text)) else {}
+        status, words, wait = told.get("status", ""), told.get("words", ""), told.get("wait", "")
+        if status or wait:
+            delay_s = wait_told(wait) or wait_told(words)
+            return [Retrying(int(told["attempt"]), delay_s, status or status_in(words))]
+    return []
+
+
+def status_in(words: str) -> str:
+    """Return the status of an answer that these words are about, else the words themselves."""
+    known = next((status for pattern, status in _STATUS_IN_WORDS if pattern.search(words)), "")
+    found = _STATUS.search(words)
+    return known or (found[0] if found else words.strip(" :.")[:_LONGEST_WORDS])
+
+
+def retry_of_claude(record: Record) -> Retrying:
+    """Return what Claude Code's own record of a retry tells, which comes over ACP, too."""
+    delay_ms = number_of(record.get("retry_delay_ms"))
+    return Retrying(
+        count_of(record.get("attempt")) or 1,
+        None if delay_ms is None else delay_ms * _SECONDS["ms"],
+        text_of(record.get("error_status")) or text_of(record.get("error")),
+    )
+
+
+def retry_of_codex(words: str, tries: int) -> Retrying | None:
+    """Return what Codex's words tell; None where they are about anything else than a retry.
+
+    Args:
+        words: What it says in place of an error.
+        tries: So often it has tried, where its words do not say it.
+    """
+    if (again := _RECONNECTS.match(words)) is None:
+        return None
+    return Retrying(int(again[1] or tries + 1), wait_told(again[2]), status_in(again[2]))
+
+
 def in_words(error: str) -> str:
     """Return an error of a vendor's with what it comes to before it, where that is known."""
     told = next((words for pattern, words in _IN_WORDS if pattern.search(error)), "")
     return f"{told}: {error}" if told else error
+
+
+def wait_told(words: str) -> float | None:
+    """Return for how many seconds a server says that it takes no requests; None if it does not."""
+    found = _WAIT.search(words)
+    parts = _PART.findall(found[1]) if found else []
+    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in parts) or None
 
 
 def clip(text: str) -> str:

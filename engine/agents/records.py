@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
@@ -68,6 +68,12 @@ def text_of(value: object) -> str:
     if value is not None and isinstance(value, _NUMBERS) and not isinstance(value, bool):
         return str(value)
     return ""
+
+
+def plain_words(message: str) -> str:
+    """Return the words of an error that came as its server's JSON; else the message itself."""
+    found = read_record(message.encode("utf-8", "replace"))
+    return text_of(at(found, "error", "message")) or message.strip()
 
 
 def count_of(value: object) -> int | None:
@@ -132,6 +138,11 @@ def title_of(given: object) -> str:
         if isinstance(value, str) and value.strip():
             return value.strip().splitlines()[0][:200]
     return ""
+
+
+def command_of(given: object) -> str:
+    """Return the whole command of a tool's input; empty where it has none, or several."""
+    return text_of(at(given, "command")).strip()
 
 
 _EDITS = (("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"))

@@ -49,7 +49,7 @@ def adapter_named(name: str) -> AgentAdapter:
     if adapter is None:
         near = difflib.get_close_matches(name, known, n=1)
         guess = f"Did you mean {near[0]!r}? " if near else ""
-        raise AgentNotFound(name, hint=f"{guess}There are: {', '.join(known)}.")
+        raise AgentNotFound(name, hint=f"{guess}Known agents: {', '.join(known)}.")
     return adapter
 
 

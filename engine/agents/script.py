@@ -1,19 +1,19 @@
 """Reads scripts for the scripted agent: YAML text to the steps of one worker's one attempt.
 
-Knows which steps there are and what shape their arguments have, so that a mistake is told before
-anything runs; playing them is `script_player`.
+Knows which steps there are and what shape their arguments have, so that a mistake is reported
+before anything runs; playing them is `script_player`.
 """
 
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from engine.errors import AgentError
 from engine.ids import WorkerId
+from engine.values import dataclass
 
 Step = dict[str, Any]
 
@@ -83,7 +83,7 @@ _SAYS: dict[Check, str] = {
     _is_number: "a number",
     _is_count: "a whole number",
     _is_flag: "true or false",
-    _is_texts: "a list of texts",
+    _is_texts: "a list of strings",
     _is_span: "seconds, or a list of two",
     _is_steps: "a list of steps",
     _is_branches: "steps for each answer",
@@ -196,7 +196,7 @@ class Script:
 
 
 def read_script(text: str, where: str = "script") -> Script:
-    """The script that this YAML text is; every problem found is told at once."""
+    """The script that this YAML text is; every problem found is reported at once."""
     try:
         tree = yaml.load(text, _Loader)  # noqa: S506 - a safe loader with fewer surprises
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -206,9 +206,9 @@ def read_script(text: str, where: str = "script") -> Script:
     head = tree if isinstance(tree, dict) else {}
     seed, pace = head.get("seed", 0), head.get("pace", 1.0)
     if not _is_count(seed):
-        problems.append("seed: a whole number is wanted")
+        problems.append("seed: expected a whole number")
     if not _is_number(pace):
-        problems.append("pace: a number is wanted")
+        problems.append("pace: expected a number")
     if problems:
         raise ScriptInvalid(where, problems)
     return Script(seed=seed, pace=pace, _tree=branch)
@@ -219,11 +219,11 @@ def _branch(tree: object, place: str, problems: list[str]) -> dict[str, Any]:
     if isinstance(tree, list):
         tree = {"steps": tree}
     if not isinstance(tree, dict):
-        problems.append(f"{place or 'script'}: a list of steps, or a mapping, is wanted")
+        problems.append(f"{place or 'script'}: expected a list of steps or a mapping")
         return {}
     known = _BRANCH if place else _HEAD
     problems += [
-        f"{place}{key}: is no part of a script{_near(key, known)}"
+        f"{place}{key}: is not part of a script{_near(key, known)}"
         for key in sorted(tree.keys() - known, key=str)
     ]
     return _parts(tree, place, problems)
@@ -258,13 +258,13 @@ def _is_attempt(name: str, place: str, problems: list[str]) -> bool:
 def _named(part: object, place: str, problems: list[str]) -> list[tuple[str, object]]:
     if isinstance(part, dict):
         return [(str(name), value) for name, value in part.items()]
-    problems.append(f"{place}: a mapping is wanted")
+    problems.append(f"{place}: expected a mapping")
     return []
 
 
 def _steps(steps: object, place: str, problems: list[str]) -> list[Step]:
     if not isinstance(steps, list):
-        problems.append(f"{place}: a list of steps is wanted")
+        problems.append(f"{place}: expected a list of steps")
         return []
     for number, step in enumerate(steps, 1):
         here = f"{place}[{number}]"
@@ -272,21 +272,21 @@ def _steps(steps: object, place: str, problems: list[str]) -> list[Step]:
             for name, argument in step.items():
                 _step(name, argument, here, problems)
         else:
-            problems.append(f"{here}: one step with one name is wanted")
+            problems.append(f"{here}: expected one step with one name")
     return steps
 
 
 def _step(name: object, argument: object, place: str, problems: list[str]) -> None:
     shape = SHAPES.get(name) if isinstance(name, str) else None
     if shape is None:
-        problems.append(f"{place}: {name} is no step{_near(name, SHAPES)}")
+        problems.append(f"{place}: {name} is not a step{_near(name, SHAPES)}")
     elif isinstance(argument, dict) and shape.keys is not None:
         _keys(shape, argument, f"{place}.{name}", problems)
     elif shape.plain is None or not shape.plain(argument):
         wanted = (
             "a mapping" if shape.plain is None else _SAYS.get(shape.plain, "a code or a signal")
         )
-        problems.append(f"{place}.{name}: {wanted} is wanted")
+        problems.append(f"{place}.{name}: expected {wanted}")
 
 
 def _keys(shape: StepShape, given: dict[Any, Any], place: str, problems: list[str]) -> None:
@@ -294,9 +294,9 @@ def _keys(shape: StepShape, given: dict[Any, Any], place: str, problems: list[st
     problems += [f"{place}: {key} is missing" for key in shape.needs if key not in given]
     for key, value in given.items():
         if key not in known:
-            problems.append(f"{place}.{key}: is not known here{_near(key, known)}")
+            problems.append(f"{place}.{key}: unknown key{_near(key, known)}")
         elif not known[key](value):
-            problems.append(f"{place}.{key}: {_SAYS[known[key]]} is wanted")
+            problems.append(f"{place}.{key}: expected {_SAYS[known[key]]}")
         elif known[key] is _is_steps:
             _steps(value, f"{place}.{key}", problems)
         elif known[key] is _is_branches:

@@ -189,7 +189,7 @@ class Player:
             end("done", f"{path}: {lines} {'line' if lines == 1 else 'lines'}")
 
     def do_shell(self, args: Args) -> None:
-        """Run a command; a failure is told, and ends the play only where it `must` succeed."""
+        """Run a command; a failure is reported, and ends the play only where it `must` succeed."""
         args = args if isinstance(args, dict) else {"command": args}
         command = self.fill(args["command"])
         code, output = self.run(["/bin/sh", "-c", command], title=command)
@@ -248,7 +248,7 @@ class Player:
         self.play(others.get(answer, others.get("else", [])))
 
     def do_usage(self, args: Args) -> None:
-        """Spend tokens and money; what is told are the totals."""
+        """Spend tokens and money; what is reported are the totals."""
         for key, value in args.items():
             self.spent[key] += value
         self.tell("usage", **self.spent)

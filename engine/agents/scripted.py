@@ -7,22 +7,24 @@ import json
 import sys
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.agents.contract import (
     ABLE_TO_ALL,
+    NO_VENDOR,
     AgentLaunch,
     Capabilities,
     FoundAgent,
     LaunchFile,
     LaunchRequest,
+    LoginTraces,
 )
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import hint_of, system_text, user_text
 from engine.agents.script import Script, ScriptInvalid, read_script
 from engine.ids import WorkerId
 from engine.plan.model import AgentChoice
+from engine.values import dataclass
 
 PLAYER_FILE = ".plait/script_player.py"
 SCRIPT_FILE = ".plait/script.json"
@@ -37,6 +39,7 @@ class ScriptedAdapter:
     name: str = "scripted"
     install_hint: str = "comes with plait"
     capabilities: Capabilities = ABLE_TO_ALL
+    login: LoginTraces = NO_VENDOR
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """The player with the steps of this worker's attempt, both written into its HOME."""
@@ -84,7 +87,7 @@ class ScriptedAdapter:
             path=str(_PLAYER),
             version="1",
             login="needs none",
-            driven="our own line protocol, both ways",
+            driven="plait's own line protocol, both ways",
             capabilities=self.capabilities,
             install_hint=self.install_hint,
         )

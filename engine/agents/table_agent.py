@@ -4,9 +4,8 @@ Arguments have their places filled, files lie in the worker's HOME.
 """
 
 import functools
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,26 @@ from engine.agents.agent_events import (
 )
 from engine.agents.command import as_argument
 from engine.agents.contract import (
+    NO_VENDOR,
     AgentLaunch,
     Capabilities,
     FoundAgent,
     LaunchRequest,
+    LoginTraces,
     Steering,
 )
-from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
+from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
-from engine.agents.reading import LIMIT_REACHED, UNAUTHORIZED, Closing, Reading
+from engine.agents.reading import (
+    LIMIT_REACHED,
+    UNAUTHORIZED,
+    Closing,
+    Reading,
+    status_in,
+    wait_told,
+)
 from engine.agents.records import (
     Record,
     content_text,
@@ -42,10 +50,15 @@ from engine.agents.records import (
     title_of,
 )
 from engine.agents.settings.tables import TableHome, fill
-from engine.agents.tables import AgentTable, ReadyRule, read_table, table_file
+from engine.agents.tables import (
+    AgentTable,
+    ReadyRule,
+    read_table,
+    table_file,
+)
 from engine.errors import AgentError
+from engine.values import dataclass
 
-_STATUS = re.compile(r"\b(?:4\d\d|5\d\d)\b")
 _MILLISECONDS = 1000
 _BAD = {"error", "failed", "failure", "cancelled", "aborted", "rejected"}
 
@@ -140,8 +153,8 @@ class TableStream(Reading):
         delay_ms = number_of(get("delay_ms"))
         delay_s = number_of(get("delay_s")) if delay_ms is None else delay_ms / _MILLISECONDS
         said = text_of(get("status"))
-        status = _STATUS.search(said)
-        return [Retrying(count_of(get("attempt")) or 1, delay_s, status[0] if status else said)]
+        delay_s = wait_told(said) if delay_s is None else delay_s
+        return [Retrying(count_of(get("attempt")) or 1, delay_s, status_in(said))]
 
     def _troubled(self, get: Callable[[str], Any]) -> list[AgentEvent]:
         self._trouble = content_text(get("error")) or self._trouble
@@ -159,7 +172,7 @@ class TableStream(Reading):
         if session := text_of(get("session")):
             events += self.start(session)
         if LIMIT_REACHED.search(error):
-            events.append(self.limited())
+            events.append(self.limited(words=error))
         return events
 
     def _fault(self, get: Callable[[str], Any], text: str) -> str:
@@ -192,6 +205,11 @@ class TableAdapter:
     def install_hint(self) -> str:
         """One line that installs it."""
         return self.table.install
+
+    @property
+    def login(self) -> LoginTraces:
+        """The traces of its login."""
+        return self.table.traces
 
     @property
     def capabilities(self) -> Capabilities:
@@ -234,6 +252,7 @@ class TableAdapter:
             settings=home.copy.listed,
             hosts=table.hosts,
             login=home.login or login_of(table, request),
+            base_url=home.base_url,
             reads=(*folders_of(request, program_of(request, table.program)), *home.copy.reads),
         )
 
@@ -244,11 +263,9 @@ class TableAdapter:
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
         table = self.table
-        traces = LoginTraces(**table.login.model_dump())
         search = ProgramSearch(
             program=table.program,
             driven=table.driven,
-            traces=traces,
             settings=lambda request: TableHome(table, request).copy,
         )
         return await find_agent(self, search, environment)
@@ -275,7 +292,8 @@ class JsonLinesAdapter:
 
     name: str = "jsonl"
     install_hint: str = "any agent that writes JSON lines: set `table`"
-    capabilities: Capabilities = Capabilities()  # noqa: RUF009 - frozen, and the same for all
+    capabilities: Capabilities = Capabilities()
+    login: LoginTraces = NO_VENDOR
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """As the table says."""
@@ -289,7 +307,7 @@ class JsonLinesAdapter:
         """Nothing to look for: what it drives is named by the manifest."""
         del environment
         return FoundAgent(
-            name=self.name, driven="JSON lines by a table", install_hint=self.install_hint
+            name=self.name, driven="JSON lines, read by a table", install_hint=self.install_hint
         )
 
     def _by_table(self, request: LaunchRequest) -> TableAdapter:
@@ -297,7 +315,7 @@ class JsonLinesAdapter:
         if not given:
             raise AgentError(
                 f"the agent {request.choice.name!r} has no table",
-                hint="Say where it is: `table: my-agent.toml`; docs/agents.md describes tables.",
+                hint="Name the file: `table: my-agent.toml`. docs/agents.md describes tables.",
             )
         if "\n" in given:
             return TableAdapter(table=read_table(given, f"the table of {request.choice.name!r}"))

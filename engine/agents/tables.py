@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.agents.contract import HintChannel, SessionId
+from engine.agents.contract import HintChannel, LoginTraces, SessionId
 from engine.agents.records import count_of, number_of
 from engine.errors import AgentError
 
@@ -23,7 +23,7 @@ _NUMBERS = {"input_tokens", "output_tokens", "cached_tokens", "usd"}
 
 
 class TableInvalid(AgentError):
-    """A table is wrong; every problem found is told."""
+    """A table is wrong; every problem found is reported."""
 
     hint = "docs/agents.md describes tables."
 
@@ -37,7 +37,7 @@ class TableRule(_Part):
 
     Attributes:
         when: What a record must hold: wanted values by path; `type` is looked up first.
-        tell: What is told.
+        tell: What is reported.
         each: The list whose items are each meant; paths that begin with `@` begin at the item.
     """
 
@@ -136,6 +136,7 @@ class AgentTable(_Part):
 
     Attributes:
         user: Where its user's own settings are.
+        base_url: The variable that names another address than its vendor's.
         contained: Arguments that let it act unasked, used within an enforced sandbox only.
         unasked: Arguments used without one.
         elsewhere: Arguments that take a session up again in another folder than its own; without
@@ -159,6 +160,7 @@ class AgentTable(_Part):
     elsewhere: Texts = ()
     fork: Texts = ()
     variables: Texts = ()
+    base_url: str = ""
     env: dict[str, str] = {}
     hosts: Texts = ()
     files: tuple[TableFile, ...] = ()
@@ -169,6 +171,11 @@ class AgentTable(_Part):
     usage: bool = False
     cost: bool = False
     rules: tuple[TableRule, ...] = Field(min_length=1)
+
+    @property
+    def traces(self) -> LoginTraces:
+        """The signs of its login as every adapter has them."""
+        return LoginTraces(**self.login.model_dump())
 
     @functools.cached_property
     def ready(self) -> dict[str, list["ReadyRule"]]:
@@ -227,7 +234,7 @@ class ReadyRule:
         return all(read(record, item) == wanted for read, wanted in self._conditions)
 
     def read(self, name: str, record: Any, item: Any) -> Any:
-        """A field of what is told; None where the rule or the record has none."""
+        """A field of what is reported; None where the rule or the record has none."""
         read = self._fields.get(name)
         return None if read is None else read(record, item)
 

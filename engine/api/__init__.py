@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
     from engine.api.beginning import Beginnings, OfferedAgent, look_for_beginnings
+    from engine.api.beside import files_beside, request_beside
     from engine.api.blaming import BlamedLines, blame
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
     from engine.api.histories import OpenHistory, open_history, read_braid
+    from engine.api.journals import journals_at
     from engine.api.looking import (
         check_sites,
         machine_rows,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     )
     from engine.api.tried import open_try
     from engine.api.trying import end_try, keep_try, try_worker
+    from engine.git.publishing import is_request
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
     from engine.history.seam import Hit, Query
@@ -62,13 +65,14 @@ if TYPE_CHECKING:
     from engine.plan.make import PlanDefaults
     from engine.plan.model import PermissionMode, Permissions, Plan, PlannedStep, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
+    from engine.port.diff_port import Beside, DiffPort
     from engine.port.port import EnginePort
     from engine.port.public import event_json, view_json
     from engine.port.review_port import ReviewPort
     from engine.review.actions import side_actions
-    from engine.review.local import MergeReview
-    from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
-    from engine.review.own import OwnMerge
+    from engine.review.alone.local import MergeReview
+    from engine.review.alone.other_merges import BranchMerge, ToolFiles, ToolMerge
+    from engine.review.alone.own import OwnMerge
     from engine.review.preview import OpenMerge, open_merge
     from engine.review.queue import LandingEnd, land_batch, land_queue, landing_end
     from engine.review.trying import OpenTry, TakenBack
@@ -82,6 +86,7 @@ _HOMES = {
     "engine.api.exported": "exported_file open_exported",
     "engine.api.exporting": "bundle_run export_run",
     "engine.api.histories": "OpenHistory open_history read_braid",
+    "engine.api.journals": "journals_at",
     "engine.history.braid": "Braid StrandTurn TurnKind",
     "engine.history.seam": "Hit Query",
     "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
@@ -104,20 +109,24 @@ _HOMES = {
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
-    "engine.review.other_merges": "BranchMerge ToolFiles ToolMerge",
-    "engine.review.local": "MergeReview",
-    "engine.review.own": "OwnMerge",
+    "engine.review.alone.other_merges": "BranchMerge ToolFiles ToolMerge",
+    "engine.review.alone.local": "MergeReview",
+    "engine.review.alone.own": "OwnMerge",
     "engine.review.preview": "OpenMerge open_merge",
     "engine.review.queue": "LandingEnd land_batch land_queue landing_end",
     "engine.review.trying": "OpenTry TakenBack",
     "engine.port.port": "EnginePort",
+    "engine.port.diff_port": "Beside DiffPort",
     "engine.port.review_port": "ReviewPort",
+    "engine.api.beside": "files_beside request_beside",
+    "engine.git.publishing": "is_request",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "LOCAL_CLUSTER",
     "Beginnings",
+    "Beside",
     "BlamedLines",
     "Braid",
     "BranchMerge",
@@ -127,6 +136,7 @@ __all__ = [
     "CommitView",
     "ConflictFileView",
     "ConflictView",
+    "DiffPort",
     "Engine",
     "EnginePort",
     "Hit",
@@ -176,9 +186,12 @@ __all__ = [
     "event_json",
     "export_run",
     "exported_file",
+    "files_beside",
     "find_agents",
     "init_manifest",
     "is_manifest",
+    "is_request",
+    "journals_at",
     "keep_try",
     "land_batch",
     "land_queue",
@@ -202,6 +215,7 @@ __all__ = [
     "reach",
     "read_braid",
     "read_inside",
+    "request_beside",
     "settings_told",
     "side_actions",
     "start_cluster",

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from os import environ
 from pathlib import Path
@@ -23,6 +23,7 @@ from engine.plan.model import AgentChoice
 from engine.plan.starter import GuessedCheck, guessed_check
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest
+from engine.values import dataclass
 
 MANIFEST = "plait.yaml"
 _LONGEST_MANIFEST = 1_000_000

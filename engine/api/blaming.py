@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike, environ
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from engine.git.blaming import BlamedCommit, blamed_lines, described, is_in, lan
 from engine.git.runner import Repo
 from engine.history.seam import Hit, Query
 from engine.site.place import find_place
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ async def _found(folder: Path, path: Path) -> tuple[Repo, str]:
     resolved = await anyio.to_thread.run_sync(path.absolute)
     top = place.repo.worktree if place.repo is not None else None
     if place.repo is None or top is None or not resolved.is_relative_to(top):
-        raise WorkspaceError(f"{path} is in no working tree of {place.project}")
+        raise WorkspaceError(f"{path} is not in a working tree of {place.project}")
     return place.repo, str(resolved.relative_to(top))
 
 

@@ -13,6 +13,7 @@ import anyio.to_thread
 from engine.api.errors_out import plain_errors
 from engine.api.histories import count_attempts, open_shared
 from engine.api.plans import plan_from
+from engine.api.tried import noted_try
 from engine.bus import Bus
 from engine.clock import SystemClock
 from engine.core.report import report
@@ -39,6 +40,7 @@ from engine.messages.questions import (
 from engine.messages.results import EngineView, RunReport, RunView, StepResult
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
+from engine.port.as_heard import AsHeard
 from engine.port.port import EnginePort
 from engine.port.server import Door, serving
 from engine.private import tightened
@@ -71,7 +73,7 @@ _SITE = "PLAIT_SITE"
 
 
 class Run:
-    """One run of an engine: wait for it, look at it."""
+    """One run of an engine: wait for it, or read its results."""
 
     def __init__(self, live: LiveRun) -> None:
         self._live = live
@@ -95,7 +97,7 @@ class Run:
 
 
 class Engine:
-    """An engine that lives in this process; open it with `async with Engine.open(…)`."""
+    """An engine in this process; open it with `async with Engine.open(…)`."""
 
     def __init__(self, coordinator: Coordinator, place: Place, door: Door) -> None:
         self._coordinator = coordinator
@@ -112,17 +114,17 @@ class Engine:
         detach: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Self]:
-        """Open an engine on a repository or plain folder; it is alone there until closed.
+        """Open an engine on a repository or plain folder; no other can open there until it closes.
 
         Args:
             folder: Anywhere inside the repository.
-            max_workers: The cap of all runs together; each run's own cap where it is None.
-            detach: Leave the agents running when it closes; else they end with it. Those of runs
-                that other processes began here are left running in any case.
-            environment: In place of the process's own.
+            max_workers: The cap for all runs together; None means that each run has its own.
+            detach: Leave the agents running when the engine closes. Without it, they end. Agents of
+                runs that other processes started here keep running in any case.
+            environment: The environment, instead of this process's.
 
         Raises:
-            LockHeld: Another engine works there; it says which.
+            LockHeld: Another engine works there; the message names it.
             WorkspaceError: The folder cannot be used.
         """
         env = dict(environ if environment is None else environment)
@@ -206,13 +208,23 @@ class Engine:
 
     @property
     def guests(self) -> tuple[str, ...]:
-        """Return runs of other processes at work here; their agents outlive this engine."""
+        """Return the runs that other processes started here; their agents outlive this engine."""
         return self._coordinator.runs.guests
 
     @property
     def project(self) -> Path:
-        """Return the folder it works for."""
+        """Return the folder of its project."""
         return self._place.project
+
+    def run_commands(self, runs: Callable[[Any, Mapping[str, Any]], Awaitable[Any]]) -> None:
+        """Let shells send command lines to this engine, as `plait serve` does.
+
+        Args:
+            runs: Runs one of them. It is given whom to ask, and what the shell sent. It returns
+                what the shell prints, or None, and then the shell runs the command itself.
+        """
+        heard = AsHeard(self._coordinator, partial(noted_try, self._place.layout))
+        self._door.runs_command = partial(runs, heard)
 
     def database(self, run: str, worker: str) -> Path:
         """Return the path of a worker's own SQLite database: its events, usage and notes."""
@@ -225,12 +237,12 @@ class Engine:
         pipeline: str | None = None,
         defaults: PlanDefaults | None = None,
     ) -> Run:
-        """Begin a run from a manifest's path or text, from a dict, or from a plan.
+        """Start a run from a manifest's path or text, a dict, or a plan.
 
         Raises:
-            SpecError: The manifest is wrong; every problem is named.
-            PlanError: No plan can be made from it.
-            MechanismMissing: Something it requires cannot be enforced here.
+            SpecError: The manifest is wrong; the message lists every problem.
+            PlanError: plait cannot make a plan from it.
+            MechanismMissing: This machine cannot enforce something that it requires.
         """
         if not isinstance(plan, Plan):
             read = partial(plan_from, plan, folder=self._place.project, pipeline=pipeline)
@@ -250,19 +262,19 @@ class Engine:
         return await self._coordinator.command(command)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """Yield the events behind a number, then each new one."""
+        """Yield the events after a number, then each new one."""
         return self._coordinator.events(after_seq, run=run)
 
     async def ask(self, question: Ask[A]) -> A:
         """Return the answer to any question of `engine.messages`.
 
         Raises:
-            EngineError: It cannot be answered, and why.
+            EngineError: There is no answer; the message says why.
         """
         return await self._coordinator.ask(question)
 
     async def snapshot(self) -> EngineView:
-        """Return everything a console shows at this moment."""
+        """Return everything that a console shows now."""
         return await self.ask(ReadEngine())
 
     async def land(
@@ -275,15 +287,15 @@ class Engine:
         edits: c.Edits = c.Edits.REFUSE,
         seen: c.Seen | None = None,
     ) -> Landed | c.Conflicted | c.Refused:
-        """Move a worker's change onto its target, and wait for what becomes of that.
+        """Land a worker's change on its target, and return the outcome.
 
         Args:
             worker: `step/worker_1` of the latest run, or `run/step/worker_1`.
             to: Another branch than the run's target.
             style: `merge`, `squash` or `rebase`; by default the run's.
-            despite_check: Also where the check fails on the merged tree.
-            edits: What is done about uncommitted edits of the user's where it would write.
-            seen: What was looked at; a change that is another by now is refused.
+            despite_check: Land even if the check fails on the merged tree.
+            edits: How to treat your uncommitted edits that are in the way.
+            seen: The change that you looked at; plait refuses any other.
         """
         command = c.Land(
             worker=worker,
@@ -296,9 +308,9 @@ class Engine:
         return await self._coordinator.land(command)
 
     async def release(self, worker: str) -> bool:
-        """Remove a workspace if every byte of it is provably kept; return whether it is gone.
+        """Remove a workspace if every byte of it is provably kept; return True if it is removed.
 
-        Its change stays on its ref and may still be reviewed, retried and landed.
+        Its change stays on its ref: you can still review, retry and land it.
 
         Raises:
             WorkspaceError: There is no such worker.
@@ -306,14 +318,14 @@ class Engine:
         return await self._coordinator.release(worker)
 
     async def unload(self, run: str) -> None:
-        """Drop a run from memory, once nothing of it is under way.
+        """Drop a run from memory, if nothing of it is running.
 
-        Nothing is lost: a command that names the run takes it up again from its journal.
+        Nothing is lost: a command that names the run loads it from its journal again.
         """
         await self._coordinator.runs.unload(RunId(run))
 
     async def view(self, run: str = "") -> RunView:
-        """Return one run as it stands; the latest if none is named."""
+        """Return the current state of a run (default: the latest)."""
         return await self.ask(ReadRun(run))
 
     async def log(
@@ -325,7 +337,7 @@ class Engine:
         *,
         most: int | None = None,
     ) -> LogChunk:
-        """Return a worker's log after a line; only the newest `most` lines, if that is given."""
+        """Return a worker's log after a line; with `most`, only the newest lines."""
         return await self.ask(ReadLog(run, worker, attempt, after, most))
 
     async def diff(
@@ -337,11 +349,11 @@ class Engine:
         against: str = "",
         context: int = 3,
     ) -> ChangeDiff:
-        """Return what a worker's attempt has changed; of one that runs, so far.
+        """Return the changes of a worker's attempt; while it runs, the changes so far.
 
-        It is held against where it began; or against `target` (what landing it now would change
-        there), another attempt (`@2`), or any revision. `context` is how many lines are told round
-        every change.
+        The diff compares the attempt with its base. `against` can be `target` (what landing would
+        change there now), another attempt (`@2`) or any revision. `context` is the number of lines
+        around every change.
         """
         return await self.ask(ReadDiff(run, worker, attempt, against, context))
 
@@ -350,11 +362,11 @@ class Engine:
         return list(await self.ask(ListRuns()))
 
     async def wait_idle(self) -> None:
-        """Return when nothing goes on but what waits for a human."""
+        """Wait until everything has ended or waits for a human."""
         await self.ask(WaitIdle())
 
     async def wait_unneeded(self, *, patience_s: float = 60.0) -> None:
-        """Return when it was asked to leave, or when nothing runs and nobody looks for a while."""
+        """Wait until the engine is asked to stop, or is unused for a while."""
         while not self._door.asked_to_leave.is_set():
             with anyio.move_on_after(patience_s):
                 await self._door.asked_to_leave.wait()

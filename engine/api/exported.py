@@ -83,8 +83,8 @@ def _opened(path: Path) -> Replay:
         kept = copy.kept()
         if not {"run", "repository"} <= kept.keys():
             raise StoreError(
-                f"{path} is no run that was exported",
-                hint="`plait export` writes one; a run of this repository is named by its id.",
+                f"{path} is not an exported run",
+                hint="`plait export` writes one. For a run of this repository, give its id.",
             )
         states, told = read_journal(Journal(RunId(kept["run"]), copy))
     port: Any = _Exported(kept)
@@ -117,7 +117,7 @@ class _Exported:
             case ListRuns():
                 return ()
             case _:
-                raise StoreError("this run was exported; its repository is not here to be asked")
+                raise StoreError("this is an exported run, and its repository is not here")
 
     def _log(self, question: ReadLog) -> LogChunk:
         """Return an attempt's log as it was when it was exported."""
@@ -131,5 +131,5 @@ class _Exported:
         """Return a worker's last change, against where it began."""
         text = self._kept.get(f"diff/{question.worker}")
         if question.run != self._kept["run"] or question.against or text is None:
-            raise StoreError("an exported run has each worker's last change against its base only")
+            raise StoreError("an exported run has only each worker's last change against its base")
         return from_json(ChangeDiff, text)

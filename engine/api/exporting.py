@@ -63,13 +63,14 @@ async def export_run(
 ) -> tuple[str, dict[str, bytes]]:
     """Return a run's id, and its files by their names, without secrets unless they are to be raw.
 
-    `report.json` is what came out, `run.json` how it stands, `events.ndjson` all that happened,
-    `logs/STEP.worker_I.attempt_K.log` what an attempt wrote, byte for byte,
-    `patches/STEP.worker_I.patch` a change as `git apply` takes it, and `replay.db` all that
-    `open_exported` needs to play it again elsewhere; with casts,
-    `casts/STEP.worker_I.attempt_K.cast` what an attempt showed, as players of asciicasts take it.
-    `redactions.json` says how many secrets were replaced in which file, by kind. The latest run
-    where none is named.
+    Without a name it is the latest run. The files are:
+
+    - `report.json`: the outcome. `run.json`: how the run stands. `events.ndjson`: all events.
+    - `logs/STEP.worker_I.attempt_K.log`: what an attempt wrote, byte for byte.
+    - `patches/STEP.worker_I.patch`: a change as `git apply` takes it.
+    - `replay.db`: all that `open_exported` needs to play the run again elsewhere.
+    - `casts/STEP.worker_I.attempt_K.cast`, with casts: what an attempt showed, as an asciicast.
+    - `redactions.json`: how many secrets were replaced in which file, by kind.
 
     Raises:
         NoSuchRun: There is none of that name.
@@ -158,7 +159,7 @@ async def _patch(repo: Repo, worker: WorkerView) -> dict[str, bytes]:
         return {}
     name = f"patches/{worker.worker.replace('/', '.')}"
     if patch is None:  # half a patch would apply, and look like all of it
-        said = f"too long to be exported: git diff {change.base} {change.head}\n"
+        said = f"too long to export: git diff {change.base} {change.head}\n"
         return {f"{name}.txt": said.encode()}
     return {f"{name}.patch": patch}
 
@@ -300,7 +301,7 @@ async def bundle_run(
     place = await find_place(Path(folder), dict(environ if environment is None else environment))
     if place.repo is None:
         raise WorkspaceError(
-            f"{folder} is in no git repository, so there is nothing to bundle",
+            f"{folder} is not in a git repository, so there is nothing to bundle",
             hint="`plait export` writes a run as plain files.",
         )
     below = (f"refs/heads/{plan.runtime.branch_prefix}/{run}", f"refs/plait/{run}")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from os import PathLike, environ
 from pathlib import Path
@@ -28,6 +28,7 @@ from engine.site.place import Place, find_place
 from engine.spec.load import load_manifest
 from engine.store.layout import make_state_home
 from engine.store.store import JournalEntry
+from engine.values import dataclass
 
 T = TypeVar("T")
 MANIFEST = "plait.yaml"

@@ -40,7 +40,7 @@ async def machine_rows(
 
     Args:
         environment: Of the user; this process's own where it is not given.
-        plan: Whose holes and network count; without one it is the best that can be had.
+        plan: Whose openings and network count; without one it is the best that can be had.
     """
     env = dict(environ if environment is None else environment)
     home = await anyio.to_thread.run_sync(make_state_home, env)
@@ -84,7 +84,7 @@ async def raw_output(
         raise WorkspaceError(reason, hint=hint)
     latest = views[found[0]].attempt
     if not 0 <= (number := attempt or latest) <= latest:
-        raise WorkspaceError(f"{found[0]} has had no attempt {attempt}")
+        raise WorkspaceError(f"{found[0]} has no attempt {attempt}")
     wanted = AttemptId(RunId(view.run), found[0], number)
     return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(wanted))
 
@@ -104,7 +104,7 @@ async def check_sites(
         return
     place = await find_place(Path(folder), dict(environ if environment is None else environment))
     if place.repo is None:
-        raise PlanError("runtime.sites: only the workers of a git repository can live elsewhere")
+        raise PlanError("runtime.sites: only workers of a git repository can run elsewhere")
     try:
         if any(plan.clusters_used for plan in plans):
             check_client(environ if environment is None else environment)
@@ -183,4 +183,4 @@ async def _unheld(plan: Plan, env: Mapping[str, str]) -> tuple[str, ...]:
     acting = "acts" if len(free) == 1 else "act"
     why = files.reason or f"{files.mechanism} is {files.level}"
     who = f"{', '.join(sorted(free))} {acting} without asking"
-    return (f"{who}, and no file isolation is enforced here: {why}",)
+    return (f"{who}, and this machine enforces no file isolation: {why}",)

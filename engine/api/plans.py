@@ -116,7 +116,7 @@ def read_inside(base: Path, path: str) -> bytes:
     """
     target = (base / path).resolve()
     if not target.is_relative_to(base.resolve()):
-        raise ValueError(f"{path} leads out of {base}")
+        raise ValueError(f"{path} points outside {base}")
     if not target.is_file():
         raise FileNotFoundError(2, "there is no such file", path)
     return target.read_bytes()

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import WorkspaceError
@@ -17,6 +16,7 @@ from engine.git.publishing import (
     subject_of,
 )
 from engine.git.runner import Repo
+from engine.values import dataclass
 
 _PARTS = 3
 """The parts of a worker's branch behind its prefix: run, step, worker."""

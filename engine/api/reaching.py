@@ -89,7 +89,7 @@ async def look(
                 yield remote, True
                 return
             past = await anyio.to_thread.run_sync(import_module, "engine.run.past")
-            yield past.Past(place.store), False
+            yield past.Past(place.store, place.layout), False
 
 
 async def _found(

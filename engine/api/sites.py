@@ -6,8 +6,8 @@ user's is touched, and no living engine is disturbed.
 
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import field
 from functools import partial
 from os import environ
 from pathlib import Path
@@ -17,15 +17,15 @@ import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
 from engine.beneath import remove_tree
-from engine.errors import EngineError, WorkspaceError
+from engine.errors import EngineError, WorkspaceError, whole_of
 from engine.git.sample import make_repository
 from engine.host.local import LocalHost
+from engine.patterns.together import gather
 from engine.plan.model import Cluster, Plan
 from engine.sandbox.probe import probe
-from engine.site.broker import NodeEntry
+from engine.site.broker import NodeEntry, QueuedEntry
 from engine.site.child import ChildSite
 from engine.site.cluster import RaySite
-from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.local_cluster import NAME, LocalCluster, end_local_cluster, start_local_cluster
 from engine.site.place import Place, find_place
@@ -33,10 +33,10 @@ from engine.site.seam import Ability, Site, SiteReport
 from engine.site.shelter import Shelter
 from engine.site.sites import LOCAL
 from engine.site.trial import FILE, PATIENCE_S, TEXT, Tried, tried
+from engine.spec.words import SITES
 from engine.store.layout import make_state_home
+from engine.values import dataclass
 
-SITES = (LOCAL, CHILD)
-"""The names of all sites in which workers can live."""
 LOCAL_CLUSTER = NAME
 RAY = "ray:"
 """Before the address of a Ray cluster that no manifest names."""
@@ -48,12 +48,16 @@ class SiteEntry:
 
     Attributes:
         nodes: The nodes of a cluster, with what is free of them.
+        machines: What each node says of itself on which a worker may live, by its name.
+        queued: The workers that wait until a node has room for them.
     """
 
     name: str
     abilities: tuple[Ability, ...] = ()
     report: SiteReport | None = None
     nodes: tuple[NodeEntry, ...] = ()
+    machines: Mapping[str, "SiteEntry"] = field(default_factory=dict)
+    queued: tuple[QueuedEntry, ...] = ()
     problem: str = ""
 
 
@@ -77,20 +81,37 @@ def _added(plans: Sequence[Plan]) -> tuple[Cluster, ...]:
 async def _listed(cluster: Cluster, env: Mapping[str, str]) -> SiteEntry:
     try:
         async with _used(cluster, env) as (site, _):
-            nodes = await site.nodes()
+            nodes, queued = await site.nodes(), await site.queued()
+            usable = await site.usable()
+            machines = await gather(partial(_machine, one.line.name, one) for one in usable)
     except EngineError as error:
-        return SiteEntry(name=cluster.name, problem=f"{error}. {error.hint}")
-    return SiteEntry(name=cluster.name, abilities=tuple(sorted(site.abilities)), nodes=nodes)
+        return SiteEntry(name=cluster.name, problem=whole_of(error))
+    return SiteEntry(
+        name=cluster.name,
+        abilities=tuple(sorted(site.abilities)),
+        nodes=nodes,
+        machines={one.name.partition("/")[2]: one for one in machines},
+        queued=queued,
+    )
 
 
 async def _described(name: str, env: Mapping[str, str]) -> SiteEntry:
     try:
         async with _opened(name, env) as (site, _):
-            with anyio.fail_after(PATIENCE_S):
-                report = await site.describe()
-            return SiteEntry(name=name, abilities=tuple(sorted(site.abilities)), report=report)
+            return await _machine(name, site)
+    except (EngineError, OSError) as error:
+        return SiteEntry(name=name, problem=whole_of(error))
+
+
+async def _machine(name: str, site: Site) -> SiteEntry:
+    """Return what the machine of a site says of itself, or why it says nothing."""
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            report = await site.describe()
     except (EngineError, OSError, TimeoutError) as error:
-        return SiteEntry(name=name, problem=str(error) or "it does not answer")
+        said = whole_of(error) if str(error) else "it does not answer"
+        return SiteEntry(name=name, problem=said)
+    return SiteEntry(name=name, abilities=tuple(sorted(site.abilities)), report=report)
 
 
 async def try_site(
@@ -99,7 +120,8 @@ async def try_site(
     """Let a worker be made, work, be brought home, stopped and removed at a site.
 
     `plans` are those of a manifest, which may add sites, and `ray:ADDRESS` is one that none adds.
-    Of a cluster each node is tried. Return each of these, up to the first that went wrong.
+    Of a cluster each node is tried on which a worker may live. Return each of these, up to the
+    first that went wrong.
 
     Raises:
         WorkspaceError: There is no such site, or no cluster answers.
@@ -110,13 +132,12 @@ async def try_site(
         named[name] = Cluster(name="ray", address=name.removeprefix(RAY))
     if name in named:
         async with _used(named[name], env) as (far, place):
-            nodes = [far.node(node.name) for node in await far.nodes()]
-            return tuple([one for node in nodes for one in await tried(node, place)])
+            return tuple([one for node in await far.usable() for one in await tried(node, place)])
     if name not in SITES:
         known = ", ".join((*SITES, *named))
         raise WorkspaceError(
             f"there is no site {name!r}",
-            hint=f"There are {known}, and {RAY}ADDRESS for a cluster.",
+            hint=f"Name one of {known}, or {RAY}ADDRESS for a cluster.",
         )
     async with _opened(name, env) as (site, place):
         return await tried(site, place)
@@ -160,7 +181,11 @@ async def _used(cluster: Cluster, env: Mapping[str, str]) -> AsyncIterator[tuple
     """Open a cluster on such a repository."""
     with plain_errors():
         async with _place(env) as (place, home), RaySite.opened(cluster, place, home, env) as site:
-            yield site, place
+            try:
+                yield site, place
+            finally:
+                with anyio.CancelScope(shield=True), suppress(EngineError):
+                    await site.leave()
 
 
 @asynccontextmanager

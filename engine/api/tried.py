@@ -10,10 +10,6 @@ from os import PathLike, environ
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
-
-from engine.site.place import find_place
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,11 +21,16 @@ async def open_try(
     folder: str | PathLike[str], *, environment: Mapping[str, str] | None = None
 ) -> OpenTry | None:
     """Return the try that is on in a repository, without changing anything."""
+    from anyio import to_thread  # noqa: PLC0415  who has no event loop asks below
+
+    from engine.site.place import find_place  # noqa: PLC0415
+
     place = await find_place(Path(folder), dict(environ if environment is None else environment))
-    return await anyio.to_thread.run_sync(_noted, place.layout)
+    return await to_thread.run_sync(noted_try, place.layout)
 
 
-def _noted(layout: Layout) -> OpenTry | None:
+def noted_try(layout: Layout) -> OpenTry | None:
+    """Return the try that is noted beside a repository's runs."""
     if not layout.try_note.exists():
         return None
     from engine.review.trying import try_in  # noqa: PLC0415  only a try that is on pays for it

@@ -59,5 +59,7 @@ async def keep_try(
 async def _repository(folder: str | PathLike[str], environment: Mapping[str, str] | None) -> Repo:
     place = await find_place(Path(folder), dict(environ if environment is None else environment))
     if place.repo is None:
-        raise WorkspaceError(f"{place.project} is in no git repository, so nothing is merged there")
+        raise WorkspaceError(
+            f"{place.project} is not in a git repository, so there is nothing to merge"
+        )
     return place.repo

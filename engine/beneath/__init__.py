@@ -8,6 +8,7 @@ refusals as values with their reasons. Everything here is synchronous: run it in
 
 from engine.beneath.copying import Copied, copy_as, copy_tree
 from engine.beneath.opening import Name, PathRefused, Why
+from engine.beneath.parting import Parting, join, part
 from engine.beneath.removing import move_aside, release, remove_file, remove_tree
 from engine.beneath.surveying import LastChange, Survey, last_change, survey
 from engine.beneath.walking import Bounds, EntryKind, WalkEntry, kind_of, list_tree, open_up
@@ -19,6 +20,7 @@ __all__ = [
     "EntryKind",
     "LastChange",
     "Name",
+    "Parting",
     "PathRefused",
     "Survey",
     "Taken",
@@ -26,12 +28,14 @@ __all__ = [
     "Why",
     "copy_as",
     "copy_tree",
+    "join",
     "kind_of",
     "last_change",
     "list_tree",
     "make_link",
     "move_aside",
     "open_up",
+    "part",
     "read_file",
     "read_link",
     "release",

@@ -1,4 +1,4 @@
-"""Copies trees: regular files, links as links, and folders; holes stay holes.
+"""Copy trees: regular files, links as links, and folders; sparse files stay sparse.
 
 What stands in the target stays. What is no file, folder or link is refused, as is all that lies
 beyond the bounds. Source and target may both be changed while the copy runs: whatever is swapped,
@@ -42,7 +42,7 @@ class Copied:
     Attributes:
         files: The files and links that were copied, by their paths in the target.
         refused: What was left out, by its path in the source.
-        size: Bytes that were copied; holes count nothing.
+        size: Bytes that were copied; the gaps of sparse files count nothing.
     """
 
     files: tuple[bytes, ...] = ()
@@ -259,7 +259,7 @@ def leads_out(parts: Sequence[bytes], to: bytes) -> bool:
 
 
 def _copy_bytes(source: int, target: int, size: int) -> int:
-    """Copy the data and leave the holes; how many bytes of data there were."""
+    """Copy the data and leave the gaps; return how many bytes of data there were."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError:

@@ -33,16 +33,16 @@ _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errn
 class Why(StrEnum):
     """The reason for a refusal, as the end of a sentence about it."""
 
-    BEHIND_LINK = "a link or a file stands where a folder should be"
-    LEADS_OUT = "the link leads out of the tree"
+    BEHIND_LINK = "a link or a file is where a folder should be"
+    LEADS_OUT = "the link points outside the tree"
     NOT_A_FILE = "it is neither a file, a folder nor a link"
-    TAKEN = "something of that name is there already"
+    TAKEN = "something with that name exists already"
     UNREADABLE = "it cannot be read"
     GONE = "it is gone"
     TOO_MANY = "there are too many entries"
     TOO_BIG = "it is too big"
-    TOO_DEEP = "it lies too deep"
-    NO_NAME = "it is no path inside the tree"
+    TOO_DEEP = "it is nested too deep"
+    NO_NAME = "it is not a path inside the tree"
     FAILED = "it could not be written"
 
 

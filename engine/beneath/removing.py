@@ -76,7 +76,7 @@ def _done(
 
 
 def release(root: Name, name: Name) -> None:
-    """Let go on who waits for the other end of a FIFO."""
+    """Release who waits for the other end of a FIFO."""
     try:
         *folders, last = parts_of(name)
         with root_folder(root) as top, folder_beneath(top, folders) as folder:
@@ -107,7 +107,7 @@ def _remove(folder: int, name: bytes, path: bytes) -> list[PathRefused]:
                 return []
     finally:
         os.close(top)
-    return refused or [PathRefused(path, Why.FAILED, "it is being written to")]
+    return refused or [PathRefused(path, Why.FAILED, "another process is writing to it")]
 
 
 def _empty(top: int, path: bytes) -> list[PathRefused]:

@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import Protocol
 
 from engine.beneath.opening import (
@@ -15,6 +14,7 @@ from engine.beneath.opening import (
     refusal,
     root_folder,
 )
+from engine.values import dataclass
 
 LONGEST_PATH = 4095
 """Longest path in bytes that a system call accepts, without its final zero byte."""

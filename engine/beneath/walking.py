@@ -24,7 +24,7 @@ class Bounds:
     """The most that is taken of a tree.
 
     Attributes:
-        size: Bytes on disk; holes count nothing.
+        size: Bytes on disk; the gaps of sparse files count nothing.
     """
 
     entries: int = 1_000_000

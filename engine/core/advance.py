@@ -108,7 +108,7 @@ def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:
 def _tell_worker(turn: CoreTurn, fact: f.WorkerFact) -> None:
     w = turn.state.workers.get(fact.worker)
     if w is None:
-        raise IllegalTransition(f"{turn.fact} speaks of {fact.worker}, who is not in this run")
+        raise IllegalTransition(f"{turn.fact} names {fact.worker}, which is not in this run")
     if fact.attempt != w.attempt.number or turn.fact in QUIET.get(w.phase, frozenset()):
         turn.drop()
         return
@@ -241,7 +241,7 @@ def _apply_rules(turn: CoreTurn) -> None:
                 break
         else:
             return
-    raise InvariantBroken(f"{turn.state.run}: the joint rules never come to rest after {turn.fact}")
+    raise InvariantBroken(f"{turn.state.run}: the joint rules do not settle after {turn.fact}")
 
 
 def _tell_observers(turn: CoreTurn) -> None:

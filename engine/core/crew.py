@@ -1,7 +1,7 @@
 """The workers of a run, counted: who stands in which phase, without looking at each of them.
 
 After every fact the joint rules ask the same few questions of every step. A run may have thousands
-of workers of which a fact moves one, so the answers are kept up to date rather than looked for, and
+of workers of which a fact moves one. So the answers are kept up to date instead of looked for, and
 a turn copies only what it changes.
 """
 

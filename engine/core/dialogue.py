@@ -119,7 +119,7 @@ def agent_steered(turn: CoreTurn, w: Worker, fact: f.AgentSteered) -> None:
 
 
 def steer_heard(turn: CoreTurn, w: Worker, fact: f.SteerHeard) -> None:
-    """Note that the words have reached the agent, at once or in what this attempt was told."""
+    """Note that the words have reached the agent, at once or in its prompt."""
     delivered = HumanWords(text=fact.text, delivery=Delivery.DELIVERED)
     if _replace(turn, w, delivered):
         _tell_of(turn, w, fact.text, Delivery.DELIVERED)
@@ -170,11 +170,12 @@ def agent_interrupted(turn: CoreTurn, w: Worker, _fact: f.AgentInterrupted) -> N
 def rate_limit_seen(turn: CoreTurn, w: Worker, fact: f.RateLimitSeen) -> None:
     """Show a badge as long as the vendor makes it wait."""
     badges = w.badges - {Badge.RATE_LIMITED}
-    if fact.until is not None and w.phase is Phase.RUNNING:
+    waits = fact.until is not None or bool(fact.status)
+    if waits and w.phase is Phase.RUNNING:
         badges |= {Badge.RATE_LIMITED}
     attempt = replace(w.attempt, rate_limited_until=fact.until)
     turn.change(replace(w, attempt=attempt, badges=badges))
-    if fact.status and fact.until is not None and fact.until > turn.state.now:
+    if fact.status and (fact.until is None or fact.until > turn.state.now):
         turn.publish(RateLimitMet(**w.told, until=fact.until, status=fact.status))
 
 

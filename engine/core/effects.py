@@ -1,10 +1,8 @@
 """Define the effects that the core asks for: idempotent, performed by `engine.run`.
 
 Each phase has one entry effect, issued again after a recovery; the rest are small acts on an
-attempt that runs, or events to be told.
+attempt that runs, or events to publish.
 """
-
-from dataclasses import dataclass
 
 from engine.core.facts import About
 from engine.core.state import ResolvedTree
@@ -15,6 +13,7 @@ from engine.messages.events import MustArrive
 from engine.messages.results import Moment
 from engine.phases import StopCause
 from engine.plan.model import RetryMode
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,7 @@ class PrepareWorkspace(_WorkerEffect):
 
     Attributes:
         bases: The upstream attempts whose changes this one builds on.
-        previous: The attempt before, whose tree or worktree `continue` and `resume` take up.
+        previous: The attempt before, whose tree or worktree `continue` and `resume` start from.
         start: Where a fresh attempt begins in place of its base.
     """
 

@@ -4,7 +4,7 @@ A worker's fact names the attempt it speaks of; one that speaks of an older atte
 Facts stand in journals field by field: a new field has a default, and none is renamed.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Self, TypedDict
 
 from engine.ids import WorkerId
@@ -14,6 +14,7 @@ from engine.messages.results import AnswerScope, Change, CheckResult, KeptAnswer
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
+from engine.values import dataclass
 
 
 class Who(TypedDict):
@@ -177,7 +178,7 @@ class LandPrepared(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Landed(WorkerFactBase):
-    """The change is on the target branch; `note` says why its history is not as was asked."""
+    """The change is on the target branch; `note` says what is not as was asked."""
 
     target: str
     old: str
@@ -356,7 +357,7 @@ class SteerUnheard(WorkerFactBase):
     """Words of a human did not reach the agent: it hears them when its session is resumed.
 
     Attributes:
-        is_refused: It hears nothing as long as it works, whatever is taken up.
+        is_refused: It hears nothing as long as it works, whatever is resumed.
     """
 
     text: str
@@ -370,9 +371,10 @@ class AgentInterrupted(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class RateLimitSeen(WorkerFactBase):
-    """The agent waits for its vendor; None means it no longer does.
+    """The agent waits for its vendor; with neither end nor status, it no longer does.
 
     Attributes:
+        until: When it asks again, where it says so.
         status: What the vendor's server answered, if it said.
     """
 

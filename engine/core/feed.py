@@ -9,7 +9,7 @@ from engine.messages.events import LatestWins
 
 
 class RunFeed(Protocol):
-    """A run that is told what happened."""
+    """A run that is shown what happened."""
 
     @property
     def state(self) -> RunState:

@@ -57,4 +57,4 @@ def _of_attempts(old: Attempt, w: Worker) -> Iterator[str]:
         yield f"attempt {old.number} became {attempt.number}"
     goes_on = w.phase is Phase.PREPARING and w.next.mode is RetryMode.RESUME
     if goes_on and old.bases != attempt.bases:
-        yield "goes on in a tree that stands on another base"
+        yield "continues in a tree that has another base"

@@ -122,21 +122,21 @@ def collected(turn: CoreTurn, w: Worker, fact: f.Collected) -> None:
 
 
 def _waiting(turn: CoreTurn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool) -> Worker | None:
-    """Return it as one that waits to be taken up where it stopped; None if it is not.
+    """Return it as one that waits to be resumed where it stopped; None if it is not.
 
     None of this is the agent's failure, so no try is counted.
     """
     until, resume = ended.retry_at, RetryMode.RESUME
     if until is not None:
-        why = "the vendor's limit was met"
+        why = "the vendor's rate limit was reached"
         again = requeued(w, mode=resume, failure=why, not_before=until)
         return replace(again, attempt=replace(again.attempt, rate_limited_until=until))
     if ended.needs_login and not ended.ok:
-        again = requeued(w, mode=resume, failure="its login had run out")
+        again = requeued(w, mode=resume, failure="its login had expired")
         return replace(again, badges=again.badges | {Badge.NEEDS_LOGIN}, error=ended.error)
     if ended.is_asleep and not ended.ok:
         until = turn.state.now + _UNTIL_NETWORK_S
-        why = "the network was lost in sleep"
+        why = "the network was lost while the machine slept"
         return requeued(w, mode=resume, failure=why, not_before=until)
     if ended.ok and is_kept and _has_unheard_words(w):
         return requeued(w, mode=resume, not_before=turn.state.now)
@@ -176,7 +176,8 @@ def _ended_well(turn: CoreTurn, w: Worker, ended: f.AttemptEnded) -> None:
     if step.check is not None and step.run is None:
         turn.tell(w, Phase.CHECKING)
     elif w.change is None and ended.needs_proof and step.merge.lands:
-        _failed(turn, w, StopCause.NO_CHANGE, "the agent changed nothing, and no check proves it")
+        why = "the agent changed nothing, and no check shows that nothing was needed"
+        _failed(turn, w, StopCause.NO_CHANGE, why)
     else:
         review_or_finish(turn, w)
 

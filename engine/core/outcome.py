@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from engine.core.state import Bases, RunState, Worker
+from engine.core.state import Bases, RunState, Worker, dependents
 from engine.ids import WorkerId
 from engine.messages.results import Outcome, Verdict, verdict_of
 from engine.phases import Phase, StopCause
@@ -44,7 +44,7 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
 
 
 def told_outcome(state: RunState, step: PlannedStep) -> Outcome:
-    """Return the outcome of a step as it is told: a success of which nobody has a change is none.
+    """Return the outcome that a step reports: a success without a change is none.
 
     The steps behind it go on all the same: they may want no more than its words.
     """
@@ -167,13 +167,17 @@ def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
 
 
 def is_choice_due(state: RunState, step: PlannedStep) -> bool:
-    """Return whether a human has to choose between several candidates."""
-    return (
-        step.has_candidates
-        and step_outcome(state, step) is Outcome.SUCCESS
-        and chosen_of(state, step) is None
-        and len(candidates(state, step)) > 1
-    )
+    """Return whether a human has to choose between several candidates.
+
+    If none of them changed anything, it matters only to a step that goes on from the chosen one.
+    """
+    if not step.has_candidates or step_outcome(state, step) is not Outcome.SUCCESS:
+        return False
+    able = candidates(state, step)
+    if len(able) <= 1 or chosen_of(state, step) is not None:
+        return False
+    has_change = any(state.workers[one].outcome is Outcome.SUCCESS for one in able)
+    return has_change or bool(dependents(state.plan, step.name))
 
 
 def offers(state: RunState, step: PlannedStep) -> Bases | None:

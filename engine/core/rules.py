@@ -56,7 +56,7 @@ def retry_failed(turn: CoreTurn) -> None:
 def _begin_again(turn: CoreTurn, w: Worker) -> None:
     """Begin a lost attempt again at once, where it stood, and count no try.
 
-    Its session is taken up; an agent without one is told what it had done before. A command has
+    Its session is resumed; an agent without one is shown what it had done before. A command has
     nothing to remember, and half of it done twice may be worse than all of it done again.
     """
     now = turn.state.now

@@ -1,7 +1,7 @@
 """The state of a run: frozen, and changed by `advance` alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine.core.crew import Crew
 from engine.core.facts import About, AttemptEnded, Shown, Who
@@ -20,6 +20,7 @@ from engine.messages.results import (
 )
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
+from engine.values import dataclass
 
 Bases = tuple[tuple[WorkerId, int], ...]
 """The upstream attempts whose changes a worker builds on."""
@@ -27,10 +28,10 @@ Bases = tuple[tuple[WorkerId, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Next:
-    """The beginning of the next attempt, and what it is told of the last one.
+    """The beginning of the next attempt, and what it hears of the last one.
 
     Attributes:
-        previous: The attempt that `continue` and `resume` take up.
+        previous: The attempt that `continue` and `resume` start from.
         words: A human's feedback, in their words.
         carried: What of it was said to an agent that did not hear it, until this attempt does.
         prompt: What it is asked in place of what was planned; kept until something else is asked.
@@ -81,7 +82,7 @@ class Attempt:
         number: It only grows, and 0 means that none was begun.
         bases: What it was dispatched on; compared with what its dependencies offer now.
         stop: Asked for, first cause kept, cleared when the worker comes to rest.
-        said: What it was told, in order: told again to one that is re-adopted.
+        said: The messages that it got, in order: sent again to one that is re-adopted.
         violations: What changed that it must not reach; kept while its tree is gone on with.
         so_far: Its change when its files were last looked at, in figures alone.
         ended: How its agent ended.
@@ -108,7 +109,7 @@ class Begun:
         made: The number of the attempt that the workspace was made for.
         site: The name of the workspace's site; empty for the engine's own machine.
         prompt: What its agent is asked.
-        feedback: What its agent is told of the attempt before.
+        feedback: What its agent hears of the attempt before.
     """
 
     at: float | None = None
@@ -151,7 +152,7 @@ class Session:
     """The session of a worker's agent, as its newest attempt that had one left it.
 
     Attributes:
-        id: Its name; None where there is none that can be taken up.
+        id: Its name; None where there is none that can be resumed.
         workspace: Where it last worked; some agents resume only there.
         usage: What it had used by then; some agents count on from it.
     """

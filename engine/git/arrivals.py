@@ -58,7 +58,7 @@ async def name_arrivals(
             f"{len(rest) - left} more refs are kept together; {LIST} in `{TOGETHER}` names them.",
         )
         if left:
-            notes += (f"{left} more refs name no commit and are not kept.",)
+            notes += (f"{left} more refs do not name a commit and are not kept.",)
     lines = "".join(f"{oid} {ARRIVING}/{name}\n" for name, oid in sorted(named.items()))
     await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
     return named, notes

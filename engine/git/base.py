@@ -1,12 +1,13 @@
 """The start of an attempt: a commit, the user's uncommitted state, or an empty beginning."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.errors import WorkspaceError
 from engine.git.objects import Wording, commit_of, resolve, tree_of, write_commit
 from engine.git.runner import Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.staging import Staged, private_index, stage_all
+from engine.values import dataclass
 
 WORKTREE = "WORKTREE"
 """Asks for the user's working tree as it is, uncommitted edits included."""
@@ -48,7 +49,7 @@ async def resolve_base(repo: Repo, said: str, signature: Signature) -> Base:
 
 async def _beginning(repo: Repo, signature: Signature) -> str:
     """A first commit with nothing in it, for a repository without any."""
-    wording = Wording(message="An empty beginning\n", author=signature)
+    wording = Wording(message="Begin with an empty commit\n", author=signature)
     empty = await repo.line("mktree", call=Call())
     return await write_commit(repo, empty, [], wording)
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from engine.git.runner import Call, Repo, Where
+from engine.values import dataclass
 
 MOST_CANDIDATES = 50
 """Landings behind a commit that are looked at, the oldest first."""

@@ -1,13 +1,13 @@
 """Refs with all that only they hold, as one file that `git fetch` reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
 
 from engine.git.objects import resolve
 from engine.git.runner import Call, Repo
+from engine.values import dataclass
 
 _SLOW_S = 3600.0
 _OWN = ("refs/heads", "refs/remotes", "refs/tags")

@@ -112,7 +112,7 @@ async def _unlike(
 async def _place(repo: Repo, composed: Composed) -> Checkout | LandingRefused:
     found = await checkout_of(repo, composed.ref)
     if found is None:
-        raise WorkspaceError(f"{composed.target!r} is not checked out: it has no edits")
+        raise WorkspaceError(f"{composed.target!r} is not checked out, so it has no edits")
     return found
 
 

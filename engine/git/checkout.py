@@ -291,7 +291,7 @@ def keep_copies(worktree: str, paths: Iterable[bytes], trash: Path) -> tuple[Tra
     if lost:
         raise WorkspaceError(
             f"{os.fsdecode(lost[0].path)} in {worktree} cannot be copied: {lost[0].reason}",
-            hint="It is in the way of what was to be written. Move it aside.",
+            hint="It is in the way of a file that plait must write. Move it.",
         )
     return tuple(Trashed(path, str(files / os.fsdecode(path))) for path in there)
 
@@ -317,7 +317,7 @@ def put_back(folder: Path) -> tuple[str, ...]:
     """
     worktree, paths = copied(folder)
     if not Path(worktree).is_dir():
-        raise WorkspaceError(f"{worktree} is gone", hint=f"The copies lie in {folder / 'files'}.")
+        raise WorkspaceError(f"{worktree} is gone", hint=f"The copies are in {folder / 'files'}.")
     found: list[str] = []
     for path in paths:
         copy, target = folder / "files" / path, Path(worktree, path)
@@ -325,13 +325,14 @@ def put_back(folder: Path) -> tuple[str, ...]:
             continue  # it was put back before, or whoever made it died over it
         if any(parent.is_symlink() or parent.is_file() for parent in _between(target, worktree)):
             raise WorkspaceError(
-                f"{target} lies behind something else now", hint=f"Copy it: {copy}"
+                f"a file or a link is in place of a folder above {target}",
+                hint=f"Copy it from {copy}.",
             )
         free = _free(target)
         back = copy_as(folder / "files", path, worktree, free.relative_to(worktree))
         if back.refused:
             raise WorkspaceError(
-                f"{free} cannot be written: {back.refused[0].reason}", hint=f"Copy it: {copy}"
+                f"{free} cannot be written: {back.refused[0].reason}", hint=f"Copy it from {copy}."
             )
         remove_tree(folder / "files", path)
         found.append(str(free))

@@ -1,15 +1,14 @@
 """A scratch tree in which a check runs: exactly one commit's files.
 
 Files that are as they should be stay from check to check. The code that runs there is the agents',
-so nothing else that it left stays, what git ignores included, and the git directory that fills the
-tree is one that this code never sees.
+so nothing else that it left stays, ignored files included. That code never sees the git directory
+that fills the tree.
 """
 
 import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from engine.git.runner import Repo
 from engine.git.staging import copy_index
 from engine.git.stumbling import look_through, past_obstacles
 from engine.private import private_folder
+from engine.values import dataclass
 
 _BRANCH = "refs/heads/plait-check"
 

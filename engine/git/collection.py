@@ -12,7 +12,7 @@ import re
 import secrets
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from engine.beneath import EntryKind, WalkEntry, Why, copy_as, list_tree, open_u
 from engine.errors import GitFailed
 from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals, salvage
 from engine.git.conversion import attributes_of
+from engine.git.disk_moment import DiskMoment
 from engine.git.embedded import Embedded, keep_embedded
 from engine.git.inside import (
     AgentRefs,
@@ -45,7 +46,7 @@ from engine.git.objects import (
     tree_of,
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
-from engine.git.seen_before import DiskMoment, keep_index, note_sight, sight_of
+from engine.git.seen_before import keep_index, note_sight, sight_of
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
@@ -54,6 +55,7 @@ from engine.git.unsafe import is_unsafe
 from engine.git.workspace import Workspace
 from engine.git.worktrees import held_elsewhere
 from engine.private import private_folder
+from engine.values import dataclass
 
 _MOST_REFUSALS = 8
 _MOST_SINGLE = 30
@@ -144,7 +146,7 @@ async def collect(
     await to_thread.run_sync(clear_objects, source.agent_git)
     sight = await to_thread.run_sync(sight_of, source.agent_git)
     async with InsideGit.opened(repo, source, request.wrap) as git:
-        began = await to_thread.run_sync(DiskMoment.now, workspace)
+        began = await to_thread.run_sync(DiskMoment.now, workspace.path)
         change, arrivals = await _gather(git, workspace, request, sight.refs)
         await to_thread.run_sync(keep_index, git, workspace)
         embedded = await keep_embedded(
@@ -181,7 +183,8 @@ async def _flattened(
     Files that are the reason for a refusal are left out, and named. None where nothing helps.
     """
     change, request, refused = what
-    note = f"Its history was not accepted ({_first(refused)}); its files arrived as one commit."
+    note = f"plait did not accept the agent's history ({_first(refused)}); "
+    note += "its files arrived as one commit."
     for _ in range(_MOST_REFUSALS):
         head = await commit_inside(git, change.tree, workspace.base, request)
         arrivals, _ = await name_arrivals(git, head, {}, author=request.author)
@@ -258,7 +261,7 @@ async def _gather(
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
     usable, kinds = await git.head_and_kinds(seen.head, list(own.values()))
-    notes = [f"The agent had not ended its {what}." for what in _under_way(own)]
+    notes = [f"The agent had not finished its {what}." for what in _under_way(own)]
     stock = await _stock(git, workspace, request, usable)
     start, staged = stock.start, stock.staged
     head = start
@@ -266,7 +269,7 @@ async def _gather(
         head = await commit_inside(git, staged.tree, start, request)
     kept = {ref: oid for ref, oid in own.items() if oid in kinds}
     missing = sorted(own.keys() - kept.keys())
-    notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
+    notes += [f"The agent's {ref} named an object that does not exist." for ref in missing[:20]]
     known = [head, workspace.base, *kept.values(), *before.refs.values()]
     lost = await _lost(git, seen, known)
     refs = kept | {f"{LOST}{oid[:12]}": oid for oid in lost}
@@ -363,10 +366,10 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: TreeO
         had = (await git("rev-parse", f"{base}^{{tree}}")).decode().strip()
         head = TreeOf(base, had)
         await git("read-tree", "--reset", had)
-        notes = ("The agent's HEAD could not be used, so its files were put on the base.",)
+        notes = ("The agent's HEAD was not usable, so plait put its files on the base.",)
     start, had = head
     if await to_thread.run_sync(_is_empty, git.source.worktree):
-        note = "The working tree was empty, so only what was committed is here."
+        note = "The working tree was empty, so only the commits are here."
         return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
     ignored = await _ignored(git)
     forced = await _forced(git, ignored) if ignored else b""
@@ -412,7 +415,7 @@ async def commit_inside(git: InsideGit, tree: str, parent: str, request: Collect
 
 
 async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[str]:
-    """Commits that the agent once made and then let go, by their newest ones."""
+    """Commits that the agent once made and then dropped, by their newest ones."""
     kinds = await git.kinds(seen.logged)
     logged = [oid for oid, kind in kinds.items() if kind == "commit"]
     if not logged:
@@ -469,7 +472,7 @@ def _arrived(
     names = workspace.refs
     refs = tuple((ref, found[ref]) for ref in sorted(found) if ref not in {names.head, names.base})
     lost = [name for name in sorted(arrivals) if f"{names.pinned}/{name}" not in found]
-    notes = tuple(f"The agent's {name} was not accepted." for name in lost if name != "head")
+    notes = tuple(f"plait did not accept the agent's {name}." for name in lost if name != "head")
     return replace(change, refs=refs, notes=(*change.notes, *notes[:_MOST_SINGLE]))
 
 
@@ -513,7 +516,7 @@ async def settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | None
             await set_refs(repo, [(branch, head)], say="plait: collect")
     if is_there and admin is not None and workspace.gitfile is None:
         await to_thread.run_sync(point_to, workspace.path, admin)
-    return f"{workspace.branch} is checked out in {held}, so it was not moved." if held else ""
+    return f"{workspace.branch} is checked out in {held}, so plait did not move it." if held else ""
 
 
 def lead_inside(workspace: Workspace) -> None:

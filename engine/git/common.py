@@ -28,7 +28,7 @@ async def common_sides(repo: Repo, merger: Merger, ours: str, theirs: str) -> Si
     if not bases:
         raise WorkspaceError(
             f"{ours[:12]} and {theirs[:12]} have no commit in common",
-            hint="They are two histories; there is nothing to count changes from.",
+            hint="They are separate histories, so there is no base to compare with.",
         )
     if len(bases) == 1:
         return Sides(bases[0], ours, theirs)

@@ -1,12 +1,12 @@
 """The commit that a landing would put on its target: made, not yet put anywhere.
 
 A change is two trees: the recorded base and what was collected. Merge, squash and rebase all bring
-the same merge of those two with the target's tree, whatever history the agent made in between, so
-that what was reviewed and checked is what lands.
+the same merge of those two with the target's tree, whatever history the agent made in between. So
+what was reviewed and checked is what lands.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from engine.errors import GitFailed, WorkspaceError
@@ -17,17 +17,18 @@ from engine.git.objects import Wording, read_ref, sign_commit, tree_of
 from engine.git.ownership import CommitLine, is_own, plain_line
 from engine.git.runner import Repo
 from engine.git.settings import Signature
+from engine.values import dataclass
 
 _NO_LINE = (
-    "It is one commit: its own history is not a line of commits on its base, or a message there"
-    " speaks in plait's name. That history stays on the refs of the attempt."
+    "This change lands as one commit: its own history is not linear on its base, or a message "
+    "there uses plait's trailers. That history stays on the refs of the attempt."
 )
 _NOT_ITS_OWN = (
-    "It is one commit: its own history holds commits that stand on a branch or tag already."
-    " That history stays on the refs of the attempt."
+    "This change lands as one commit: its own history contains commits of other branches or tags. "
+    "That history stays on the refs of the attempt."
 )
-_NOT_REPLAYED = "It is one commit: its own commits could not be made again one after another."
-_BY_HAND = "It is one commit: its result was put together by hand."
+_NOT_REPLAYED = "This change lands as one commit: its own commits could not be replayed one by one."
+_BY_HAND = "This change lands as one commit: its result was combined by hand."
 
 
 class LandingStyle(StrEnum):
@@ -72,7 +73,8 @@ class LandRequest:
 class Composed:
     """A commit ready to land: `old` is where the target stood, None if there is no such branch.
 
-    `note` says in a sentence why the history is not the one that was asked for, if it is not.
+    `note` says what git left out of the merge, and why the history is not the one that was asked
+    for; it is empty where neither is so.
     """
 
     target: str
@@ -102,7 +104,10 @@ async def compose(repo: Repo, merger: Merger, request: LandRequest) -> Composed 
     if request.tree is not None:
         return await _history(repo, merger, request, (old, request.tree))
     merged = await merger.merge3(request.base, old, request.head)
-    return await _history(repo, merger, request, (old, merged.tree)) if merged.is_clean else merged
+    if not merged.is_clean:
+        return merged
+    composed = await _history(repo, merger, request, (old, merged.tree))
+    return replace(composed, note=" ".join(filter(None, (merged.caveat, composed.note))))
 
 
 async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:

@@ -6,7 +6,7 @@ A commit could hold only a link to them, naming a commit that exists nowhere els
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from engine.git.settings import Signature
 from engine.git.staging import stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
 from engine.git.workspace import Workspace
+from engine.values import dataclass
 
 _REACH = "gitdir: "
 _HEAD = "refs/plait/head"
@@ -77,7 +78,7 @@ async def _keep(
         return None
     agent_git = await to_thread.run_sync(_git_dir_of, workspace, worktree)
     if agent_git is None:
-        return replace(one, note="Its git directory lies outside the workspace.")
+        return replace(one, note="Its git directory is outside the workspace.")
     source = Source(
         worktree=worktree,
         agent_git=agent_git,
@@ -91,7 +92,7 @@ async def _keep(
         if one.link and refs.get(_HEAD) == one.link:
             return None
         if not refs:
-            return replace(one, note="It holds neither commits nor files.")
+            return replace(one, note="It contains neither commits nor files.")
         lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
         await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
         made = f"{git.git_dir}/all.bundle"

@@ -10,7 +10,7 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,7 @@ from engine.git.runner import Repo
 from engine.git.staging import copy_index
 from engine.private import private_folder
 from engine.storage import is_out_of_room
+from engine.values import dataclass
 
 Wrap = Callable[[Sequence[str]], Sequence[str]]
 """Turns an argv into the one that runs it inside the worker's sandbox (`bwrap … argv`)."""
@@ -111,7 +112,7 @@ def _loose(git_dir: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         if isinstance(one, PathRefused):
             if one.why is Why.TOO_MANY:
                 return refs, (
-                    f"The agent has more than {_BOUNDS.entries} refs; the rest are not kept.",
+                    f"plait keeps only {_BOUNDS.entries} refs of the agent, not the rest.",
                 )
         elif one.kind is EntryKind.FILE and one.path.startswith(b"refs/"):
             content = _read_small(git_dir, one.path, _SMALL).strip()
@@ -188,7 +189,7 @@ async def require_room(words: Sequence[str], said: str, folder: Path) -> None:
         OutOfRoom: It could not.
     """
     if await to_thread.run_sync(is_out_of_room, said, (folder,)):
-        why = said.strip() or "nothing, and hardly any room is left"
+        why = said.strip() or "git gave no reason, but the disk is nearly full"
         raise OutOfRoom(f"`git {' '.join(words)}` could not write: {why}")
 
 

@@ -7,7 +7,7 @@ there; killed anywhere, `recover_landing` finishes it.
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from engine.git.touched import (
 )
 from engine.git.worktrees import Checkout, checkouts
 from engine.legible import legible_name
+from engine.values import dataclass
 
 _SAY = "plait: land"
 _SHOWN = 80
@@ -51,8 +52,8 @@ class RefusalReason(StrEnum):
     MOVED = "the target has moved"
     TWICE = "the target is checked out in more than one working tree"
     UNDER_WAY = "a rebase, merge or bisect of the target has not ended"
-    TOO_LONG = "no file can have such a name where the target is checked out:"
-    CHECKED_OUT = "the target has been checked out, or let go, since the landing was prepared"
+    TOO_LONG = "the file system of the target's checkout does not allow this name: "
+    CHECKED_OUT = "the target was checked out, or left, after the landing was prepared"
 
 
 @dataclass(frozen=True, kw_only=True)

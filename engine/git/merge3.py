@@ -34,9 +34,9 @@ _LET_LIE = "merge.directoryRenames=false"
 _MILDER = (
     (
         (_LET_LIE,),
-        "plait let new files lie where they are, also if the other side moved the folder.",
+        "plait left new files where they are, even if the other side moved the folder.",
     ),
-    ((_LET_LIE, "merge.renames=false"), "plait merged without following files that were moved."),
+    ((_LET_LIE, "merge.renames=false"), "plait merged without following moved files."),
 )
 """Ways to merge where git dies of a failed assertion, the one that leaves out least first."""
 _NOBODY = Signature("plait", "plait@localhost", 0)
@@ -201,7 +201,7 @@ class Merger:
                 way = next(ways, None) if failed.exit_code == _ABORTED else None
                 if way is None:
                     raise
-                settings, caveat = way[0], f"Git dies of a bug of its own in this merge. {way[1]}"
+                settings, caveat = way[0], f"Git itself crashes in this merge. {way[1]}"
             else:
                 return replace(_parse(iter(answer.split(b"\0"))), caveat=caveat)
 
@@ -228,7 +228,7 @@ class Merger:
         trees = [one[0] for one in found if one is not None]
         if len(trees) < len(names):
             name = names[found.index(None)]
-            raise WorkspaceError(f"{name!r} names no tree of this repository")
+            raise WorkspaceError(f"{name!r} is not a tree of this repository")
         for name, tree in zip(names, trees, strict=True):
             if is_id(name):
                 self._repo.cache.learn_tree(name, tree)

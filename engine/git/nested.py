@@ -3,13 +3,12 @@
 Whoever types `git status` in a folder runs what the configuration found there names: a file
 monitor, a pager, a filter, a hook. So after each attempt the worktree's own `.git` must be what it
 was, and every repository below it must hold settings that run nothing. What is not so is renamed,
-kept beside its old name, and told.
+kept beside its old name, and reported.
 """
 
 import os
 import re
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
@@ -18,6 +17,7 @@ from engine.beneath import PathRefused, Taken, move_aside, read_file, remove_fil
 from engine.errors import GitFailed
 from engine.git.runner import Call, Repo
 from engine.legible import legible_line
+from engine.values import dataclass
 
 _REACH = b"gitdir: "
 _MOST_BYTES = 1 << 20
@@ -75,7 +75,7 @@ async def quiet_repositories(
     # A name and a setting are the agent's own words: nothing of them may act on a terminal.
     return (
         *map(legible_line, notes[:_MOST_TOLD]),
-        *([f"{more} more were set aside likewise."] if more > 0 else []),
+        *([f"{more} more were set aside in the same way."] if more > 0 else []),
     )
 
 
@@ -94,7 +94,7 @@ def _restore(worktree: str, admin: str) -> list[str]:
     if not isinstance(aside, bytes):
         return []
     return [
-        f"The agent put another `.git` into its tree; it was set aside as `{os.fsdecode(aside)}`."
+        f"The agent put another `.git` into its tree; plait set it aside as `{os.fsdecode(aside)}`."
     ]
 
 
@@ -119,9 +119,9 @@ def _look(worktree: Path, private: Path | None) -> tuple[list[_Repository], list
             one = _behind(worktree, f"{inner}/.git", private)
             if one is None:
                 aside = move_aside(worktree, f"{inner}/.git")
-                notes.append(f"`{inner}/.git` led elsewhere; it was set aside.")
+                notes.append(f"`{inner}/.git` pointed elsewhere; plait set it aside.")
                 if isinstance(aside, PathRefused):
-                    notes[-1] = f"`{inner}/.git` leads elsewhere, and stays: do not use git there."
+                    notes[-1] = f"`{inner}/.git` points elsewhere and stays: do not use git there."
             else:
                 found[one.path] = one
         if names >= _BARE:
@@ -186,9 +186,10 @@ async def _quiet(repo: Repo, one: _Repository, users: Container[tuple[str, str]]
     if isinstance(aside, bytes):
         plain = _plain(dict(settings or ()))
         await to_thread.run_sync(write_file, one.root, f"{one.inner}/config", plain)
-    what = f"names {', '.join(reasons[:5])}" if reasons else "cannot be read"
-    where = "was set aside beside it" if isinstance(aside, bytes) else "stays: do not use git there"
-    return [*notes, f"`{one.inner}/config` {what}, which your git might run; it {where}."]
+    keys = ", ".join(reasons[:5])
+    what = f"has {keys}, which your git might run" if reasons else "cannot be read"
+    done = "plait set it aside" if isinstance(aside, bytes) else "do not use git there"
+    return [*notes, f"`{one.inner}/config` {what}; {done}."]
 
 
 def _is_harmless(one: _Repository, key: str) -> bool:
@@ -202,7 +203,7 @@ def _set_aside_hooks(one: _Repository, users: Path) -> list[str]:
         names.append("hooks")
     done = {name: move_aside(one.root, f"{one.inner}/{name}") for name in names}
     return [
-        f"`{one.inner}/{name}` was set aside: your git might run what it holds."
+        f"`{one.inner}/{name}` was set aside: your git might run its content."
         for name, aside in done.items()
         if isinstance(aside, bytes)
     ]

@@ -64,7 +64,7 @@ async def commit_of(repo: Repo, revision: str) -> str:
     """
     found = await resolve(repo, revision)
     if found is None:
-        raise WorkspaceError(f"{revision!r} names no commit of this repository")
+        raise WorkspaceError(f"{revision!r} is not a commit of this repository")
     return found
 
 
@@ -79,7 +79,7 @@ async def commits_of(repo: Repo, *revisions: str) -> tuple[str, ...]:
     found = await read_objects(repo, names, Where(git_dir=own))
     for revision, one in zip(revisions, found, strict=True):
         if one is None:
-            raise WorkspaceError(f"{revision!r} names no commit of this repository")
+            raise WorkspaceError(f"{revision!r} is not a commit of this repository")
         learn_commit(repo, *one)
     return tuple(one[0] for one in found if one is not None)
 
@@ -92,7 +92,7 @@ async def tree_of(repo: Repo, revision: str) -> str:
     """
     found = repo.cache.trees.get(revision) or await resolve(repo, revision, "tree")
     if found is None:
-        raise WorkspaceError(f"{revision!r} names no tree of this repository")
+        raise WorkspaceError(f"{revision!r} is not a tree of this repository")
     if is_id(revision):
         repo.cache.learn_tree(revision, found)
     return found
@@ -104,7 +104,7 @@ async def scratch_folder(
     fill: Callable[[Path], None] | None = None,
     harvest: Callable[[Path], None] | None = None,
 ) -> AsyncIterator[Path]:
-    """A folder of ours, filled as told, gone afterwards, on the file system of the repository.
+    """A folder of ours, filled by the caller, gone afterwards, on the repository's file system.
 
     What came of it is harvested if all went well.
     """

@@ -9,7 +9,6 @@ that they do is read from their files. In doubt git is asked again.
 import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
@@ -21,6 +20,7 @@ from engine.git.ancestry import above, line_from
 from engine.git.objects import read_objects
 from engine.git.plumbing.cache import stamp
 from engine.git.runner import Repo
+from engine.values import dataclass
 
 _MOST_COMMITS = 4096
 _MOST_FILES = 4096

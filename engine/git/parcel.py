@@ -8,7 +8,7 @@ back is a pack too: every object in it is checked, and names are taken below the
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from anyio import to_thread
@@ -24,6 +24,7 @@ from engine.git.settings import UserSettings
 from engine.git.workspace import Strategy, Workspace
 from engine.git.worktrees import detach_others
 from engine.private import private_folder
+from engine.values import dataclass
 
 _SLOW_S = 1800.0
 _SHALLOW = "shallow"
@@ -92,11 +93,11 @@ async def check_carried(repo: Repo, base: str) -> None:
         raise _refused("a partial clone", "Fetch all of it: `git fetch --refetch --no-filter`.")
     commit = await resolve(repo, base) or await resolve(repo, "HEAD")
     if commit is not None and await repo.read("ls-tree", commit, "--", ".gitmodules"):
-        raise _refused("submodules", "Leave out `sites`, so that workers live on your own disk.")
+        raise _refused("submodules", "Leave out `sites`, so that workers run on your own disk.")
 
 
 def _refused(what: str, hint: str) -> WorkspaceError:
-    return WorkspaceError(f"{what} cannot be carried to another site yet", hint=hint)
+    return WorkspaceError(f"{what} cannot move to another site yet", hint=hint)
 
 
 def _files(repo: Repo) -> Iterable[ParcelFile]:
@@ -204,7 +205,7 @@ def _check_own(names: RefNames, refs: Iterable[str]) -> None:
     below = f"{names.pinned}/"
     odd = [ref for ref in refs if not (ref.startswith(below) and sane_name(ref))]
     if odd:
-        raise WorkspaceError(f"a ref of another's came with the work of {names.attempt}: {odd[0]}")
+        raise WorkspaceError(f"a foreign ref came with the work of {names.attempt}: {odd[0]}")
 
 
 async def bring_late(repo: Repo, names: RefNames, refs: Mapping[str, str], pack: bytes) -> None:

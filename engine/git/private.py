@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,6 +17,7 @@ from anyio import to_thread
 from engine.git.objects import refs_below
 from engine.git.runner import READ, Repo
 from engine.git.settings import UserSettings
+from engine.values import dataclass
 
 _HIDDEN = ("refs/plait/", "refs/stash", "refs/worktree/", "refs/bisect/", "refs/rewritten/")
 COPIED = ("info/attributes", "info/sparse-checkout")

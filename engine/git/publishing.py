@@ -3,10 +3,11 @@
 Both are done by the user's own git and `gh`, as the user: their logins, their hooks.
 """
 
+import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from anyio import to_thread
@@ -15,8 +16,38 @@ from engine.errors import GitFailed, WorkspaceError
 from engine.git.objects import resolve
 from engine.git.plumbing.process import execute
 from engine.git.runner import Call, Repo, Where
+from engine.values import dataclass
 
 _SLOW_S = 600.0
+
+
+_NUMBER = re.compile(r"#?\d+|https?://.*/pull/\d+(?:[/?#].*)?")
+_FIELDS = ("number", "title", "body", "baseRefName", "url")
+_REQUESTS = "refs/plait/pulls"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A pull request that was fetched onto refs of ours, and onto no branch.
+
+    Attributes:
+        into: The branch that it is to be merged into.
+    """
+
+    number: int
+    title: str
+    body: str
+    into: str
+
+    @property
+    def base_ref(self) -> str:
+        """The ref that keeps the branch it is to be merged into."""
+        return f"{_REQUESTS}/{self.number}/base/{self.into}"  # a branch may be called head
+
+    @property
+    def head_ref(self) -> str:
+        """The ref that keeps what is to be merged."""
+        return f"{_REQUESTS}/{self.number}/head"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +115,7 @@ async def remote_of(repo: Repo, wanted: str = "") -> tuple[str, str]:
     names = (await repo.read("remote")).decode().split()
     found = wanted or ("origin" if "origin" in names else (names[0] if len(names) == 1 else ""))
     if found not in names:
-        hint = (
-            f"There are: {', '.join(names)}." if names else "`git remote add origin URL` adds it."
-        )
+        hint = f"Remotes: {', '.join(names)}." if names else "`git remote add origin URL` adds it."
         what = f"there is no remote {found!r}" if found else "there is no remote to push to"
         raise WorkspaceError(what, hint=hint)
     return found, (await repo.line("remote", "get-url", "--push", found)).strip()
@@ -130,6 +159,62 @@ async def ask(repo: Repo, request: PullRequest, environment: Mapping[str, str]) 
         return None
     said = await _run(repo, request.gh_words, environment)
     return said.strip().rpartition("\n")[2]
+
+
+def is_request(name: str) -> bool:
+    """Tell whether a word names a pull request: `12`, `#12`, or the address of its page."""
+    return _NUMBER.fullmatch(name) is not None
+
+
+async def fetch_request(repo: Repo, request: str, environment: Mapping[str, str]) -> Fetched:
+    """Fetch a pull request and the branch it is to be merged into; no branch or file changes.
+
+    Raises:
+        WorkspaceError: `gh` is not installed, or knows no such request; or there is no remote.
+    """
+    said = await _said_by_gh(repo, request, environment)
+    number, into = int(said["number"]), said["baseRefName"]
+    found = Fetched(number=number, title=said["title"], body=said["body"], into=into)
+    moves = (
+        f"+refs/pull/{number}/head:{found.head_ref}",
+        f"+refs/heads/{into}:{found.base_ref}",
+    )
+    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+    source = await _remote_at(repo, said["url"].partition("/pull/")[0])
+    try:
+        await _run(repo, ("git", "fetch", *options, source, *moves), environment)
+    except GitFailed as failed:
+        raise WorkspaceError(f"it could not be fetched: {failed.stderr.strip()}") from failed
+    return found
+
+
+async def _said_by_gh(
+    repo: Repo, request: str, environment: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return what `gh` knows of a request."""
+    path = environment.get("PATH", os.defpath)
+    if await to_thread.run_sync(lambda: shutil.which("gh", path=path)) is None:
+        raise WorkspaceError(
+            "`gh` is not installed; plait asks it for the branches of a pull request",
+            hint="Install gh. Or fetch the branch, then `plait preview TARGET INCOMING --open`.",
+        )
+    words = ("gh", "pr", "view", request.removeprefix("#"), "--json", ",".join(_FIELDS))
+    try:
+        said = json.loads(await _run(repo, words, environment))
+        return {name: str(said[name]) for name in _FIELDS}
+    except GitFailed as failed:
+        raise WorkspaceError(f"gh finds no such request: {failed.stderr.strip()}") from failed
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorkspaceError(f"plait cannot read the answer of gh: {error!r}") from error
+
+
+async def _remote_at(repo: Repo, address: str) -> str:
+    """Return the remote whose page this is; else `origin`, or the only one."""
+    for name in (await repo.read("remote")).decode().split():
+        url = (await repo.line("remote", "get-url", name)).strip()
+        if address and web_address(url).lower() == address.lower():
+            return name
+    return (await remote_of(repo))[0]
 
 
 async def _run(repo: Repo, words: Sequence[str], environment: Mapping[str, str]) -> str:

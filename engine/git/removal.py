@@ -8,14 +8,13 @@ import errno
 import os
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import psutil
 from anyio import to_thread
 
-from engine.beneath import Taken, remove_file, remove_tree, write_file
+from engine.beneath import join
 from engine.errors import WorkspaceError
 from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.diff import is_ancestor
@@ -24,12 +23,15 @@ from engine.git.names import RefNames
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
 from engine.git.seen_before import forget_sight, is_as_collected
-from engine.git.workspace import NOTE, Strategy, Workspace
-from engine.git.worktrees import admin_dir, checkouts, drop_entry
+from engine.git.workspace import NOTE, Strategy, Workspace, fill
+from engine.git.worktrees import admin_dir, checkouts, drop_entry, put_in_place
 from engine.private import private_folder
 from engine.system import IS_PORTABLE
+from engine.values import dataclass
 
 _SHOWN = 5
+TREE = "tree"
+"""The folder of a workspace's files in its item of the trash."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +49,15 @@ class RemovalVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Removed:
-    """A workspace that went, and where its files are now."""
+    """A workspace that went, and where its files are now.
+
+    Attributes:
+        head: The commit with those that are not there any more: another workspace began with them.
+    """
 
     workspace: Workspace
     kept_in: str
+    head: str = ""
 
 
 async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> RemovalVerdict:
@@ -68,7 +75,7 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         return RemovalVerdict(workspace=workspace)
     change = await collect(repo, workspace, request)
     if isinstance(change, CollectRefused):
-        reason = f"its work was not accepted: {change.reason}"
+        reason = f"plait did not accept its work: {change.reason}"
         return RemovalVerdict(workspace=workspace, reasons=(reason,))
     reasons = [
         f"{os.fsdecode(one.path)!r} ({one.size} bytes, {one.reason}) is in no commit"
@@ -76,7 +83,7 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         if not one.is_empty
     ]
     reasons += [
-        f"the repository in {os.fsdecode(one.path)!r} is kept nowhere else: {one.note}"
+        f"the repository in {os.fsdecode(one.path)!r} has no other copy: {one.note}"
         for one in change.embedded
         if one.bundle is None
     ]
@@ -94,7 +101,7 @@ def _examine_directory(workspace: Workspace) -> RemovalVerdict:
     ]
     if not own:
         return RemovalVerdict(workspace=workspace)
-    reason = f"{own[0]!r} and {len(own) - 1} more files are kept nowhere else"
+    reason = f"{own[0]!r} and {len(own) - 1} more files have no other copy"
     return RemovalVerdict(workspace=workspace, reasons=(reason,))
 
 
@@ -155,7 +162,7 @@ async def forget(repo: Repo, workspace: Workspace, *, with_branch: bool) -> None
 
 def _to_trash(workspace: Workspace, trash: Path) -> Path:
     private_folder(trash)
-    target = trash / "tree"
+    target = trash / TREE
     if not os.path.lexists(workspace.path):
         return trash
     try:
@@ -178,19 +185,23 @@ async def restore(repo: Repo, removed: Removed) -> None:
     workspace = removed.workspace
     path = Path(workspace.path)
     if await to_thread.run_sync(os.path.lexists, path):
-        raise WorkspaceError(f"{path} is in the way", hint="Move it aside.")
+        raise WorkspaceError(f"{path} is in the way", hint="Move it away.")
     if workspace.strategy is not Strategy.WORKTREE:
         await to_thread.run_sync(_move_back, removed.kept_in, path, None)
         return
     names = workspace.refs
-    head = await resolve(repo, names.head) or workspace.base
+    head = removed.head or await resolve(repo, names.head) or workspace.base
     async with repo.lock.held():
         await drop_entry(repo, path)
         reason = ("--lock", "--reason", f"plait {workspace.attempt}")
         words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout")
         await repo.run(*words, str(path), head, call=WRITE)
         admin = await to_thread.run_sync(admin_dir, path)
-        await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
+        if removed.head:
+            await fill(repo, head, Where(git_dir=admin, worktree=str(path)))
+            await to_thread.run_sync(_bring_back, Path(removed.kept_in), path)
+        else:
+            await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
         where = Where(git_dir=admin, worktree=repo.void)
         await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
         is_taken = any(place.branch == names.branch_ref for place in await checkouts(repo))
@@ -203,13 +214,26 @@ async def restore(repo: Repo, removed: Removed) -> None:
 
 def _move_back(kept_in: str, path: Path, gitfile: Path | None) -> None:
     """Rename back; the `.git` file of the new registration takes the place of the old one."""
-    content = gitfile.read_bytes() if gitfile is not None else None
-    if content is not None:
-        remove_tree(path)
+    if gitfile is not None:
+        put_in_place(Path(kept_in), path)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     Path(kept_in).rename(path)
-    if content is not None and remove_file(path, ".git") is None:
-        write_file(path, ".git", content, taken=Taken.KEEP)
+
+
+def _bring_back(kept_in: Path, path: Path) -> None:
+    """Lay the files that no other workspace began with over those that git has made again."""
+    for source in (kept_in, rest_of(kept_in)):
+        if source.is_dir() and not join(source, path, skipped=(b".git",)):
+            raise WorkspaceError(
+                f"some files could not be moved from {source} to {path}",
+                hint="Move them yourself, then run `plait clean`.",
+            )
+
+
+def rest_of(kept_in: Path) -> Path:
+    """Return the folder for the files of a tree that no other workspace may begin with."""
+    return kept_in.with_name(f"{kept_in.name}.rest")
 
 
 async def is_contained(repo: Repo, merger: Merger, change: tuple[str, str], target: str) -> bool:
@@ -244,20 +268,20 @@ async def remove_branch(
         return None
     pinned = await resolve(repo, names.head)
     if pinned is None or not await is_ancestor(repo, tip, pinned):
-        return "it holds commits that no attempt has"
+        return "it has commits that no attempt has"
     held = [place.path for place in await checkouts(repo) if place.branch == names.branch_ref]
     if any(path not in (going or ()) for path in held):
         return "it is checked out"
     base = await resolve(repo, names.base)
     if tip != base and not await _is_in(repo, merger, (base, tip), targets, landed=landed):
-        return "its work is in no target yet"
+        return "its work has not landed yet"
     if going is not None:
         return ""
     try:
         move = RefMove(names.branch_ref, None, tip)
         await move_refs(repo, [move], say="plait: clean")
     except RefMoved:
-        return "it moved just now"
+        return "it has just moved"
     return ""
 
 

@@ -10,7 +10,7 @@ import shutil
 import stat
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -25,7 +25,8 @@ from engine.git.plumbing.lock import RepositoryLock
 from engine.git.plumbing.process import Completed, execute
 from engine.git.plumbing.records import Records
 from engine.git.plumbing.standing import Command, StandingGits, StandingKind
-from engine.git.settings import UserSettings, parse_settings
+from engine.git.settings import UserSettings, own_names, parse_settings
+from engine.values import dataclass
 
 OLDEST = (2, 38)
 """`merge-tree --write-tree` came with it."""
@@ -162,19 +163,21 @@ class Repo:
         found = os.fsdecode(answer.stdout).removesuffix("\n")
         if not found:
             said = answer.stderr.decode(errors="replace").strip()
-            raise WorkspaceError(f"{start} is no git repository that can be used: {said}")
+            raise WorkspaceError(f"{start} is not a usable git repository: {said}")
         # Without a working tree git answers all but the last question, and then fails.
         lines = found.split("\n") + [""] * bool(answer.exit_code)
         if len(lines) != _ANSWERS:
             raise WorkspaceError(
-                f"the path {start!r} has a line break in it, and git keeps paths line by line",
+                f"the path {start!r} contains a line break, and git keeps paths line by line",
                 hint="Rename that folder, or move the repository.",
             )
         git_dir, common_dir, is_bare, shallow, object_format, top = lines
         if is_bare != "true" and not top:
             raise WorkspaceError(
-                f"{start} lies inside a git directory", hint="Go to its working tree."
+                f"{start} is inside a git directory", hint="Go to the working tree."
             )
+        # Before the listing: what changes meanwhile is then looked at again.
+        signature = await to_thread.run_sync(_config_signature, common_dir, git_dir)
         listing = await execute(
             [program, "config", "--list", "--show-scope", "-z"],
             env=_users(environment, extra={}),
@@ -190,6 +193,8 @@ class Repo:
             settings=parse_settings(listing.stdout, environment),
             version=version,
         )
+        names = own_names(listing.stdout)
+        repo._drivers = None if names is None else (signature, hardening.disarm(names))
         await to_thread.run_sync(repo._prepare_folders)
         return repo
 
@@ -329,7 +334,7 @@ class Repo:
         Listing the keys costs a process, so the list is kept while the files it came from do not
         change; a configuration that includes others is listed every time.
         """
-        signature = await to_thread.run_sync(self._config_signature)
+        signature = await to_thread.run_sync(_config_signature, self.common_dir, self.git_dir)
         if self._drivers is None or self._drivers[0] != signature:
             env = self._environment(HERE, {})
             flags = (*hardening.FLAGS, "-c", f"safe.directory={self.common_dir}")
@@ -345,18 +350,20 @@ class Repo:
         safe = ("-c", f"safe.directory={self.common_dir}", "-c", f"safe.directory={self.worktree}")
         return (*safe, *self.settings.flags), hardening.driver_variables(self._drivers[1])
 
-    def _config_signature(self) -> object:
-        found: list[object] = []
-        for folder in {self.common_dir, self.git_dir}:
-            for file in ("config", "config.worktree"):
-                try:
-                    seen = Path(folder, file).lstat()
-                except FileNotFoundError:
-                    continue
-                if stat.S_ISLNK(seen.st_mode):
-                    return object()  # its target changes without it: never equal to anything
-                found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
-        return tuple(sorted(map(repr, found)))
+
+def _config_signature(common_dir: str, git_dir: str) -> object:
+    """Return what changes when a repository's configuration does."""
+    found: list[object] = []
+    for folder in {common_dir, git_dir}:
+        for file in ("config", "config.worktree"):
+            try:
+                seen = Path(folder, file).lstat()
+            except FileNotFoundError:
+                continue
+            if stat.S_ISLNK(seen.st_mode):
+                return object()  # its target changes without it: never equal to anything
+            found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
+    return tuple(sorted(map(repr, found)))
 
 
 def _standing_gits(repo: Repo) -> StandingGits[Where]:
@@ -376,12 +383,19 @@ def _users(environment: Mapping[str, str], *, extra: Mapping[str, str]) -> dict[
     return {**kept, **extra}
 
 
+_VERSIONS: dict[object, tuple[int, int]] = {}
+"""The versions of the gits that this process has asked; a file that was replaced is another one."""
+
+
 async def _version(program: str, environment: Mapping[str, str]) -> tuple[int, int]:
-    said = await execute(
-        [program, "version"], env=_users(environment, extra={}), cwd="/", timeout_s=TIMEOUT_S
-    )
-    match = _VERSION.match(said.stdout)
-    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    env = _users(environment, extra={})
+    seen = await to_thread.run_sync(os.stat, program)
+    key = (program, seen.st_ino, seen.st_size, seen.st_ctime_ns, *sorted(env.items()))
+    version = _VERSIONS.get(key)
+    if version is None:
+        said = await execute([program, "version"], env=env, cwd="/", timeout_s=TIMEOUT_S)
+        match = _VERSION.match(said.stdout)
+        version = _VERSIONS[key] = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < OLDEST:
         found = ".".join(map(str, version))
         raise WorkspaceError(f"git {found} is too old", hint="Install git 2.38 or newer.")

@@ -2,7 +2,7 @@
 
 Collecting leaves the index that it worked with and a note: what the agent's repository said, and
 under which refs the work is kept. Whatever was done since shows in one of them, or in a file that
-differs from that index. Where anything does, or cannot be told, all is collected once more.
+differs from that index. Where anything does, or cannot be known, all is collected once more.
 
 The files are not read again where the kernel's own times say that none of them was touched since
 before the collection read them. No program can set these times.
@@ -10,20 +10,18 @@ before the collection read them. No program can set these times.
 
 import hashlib
 import json
-import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple, TypedDict
 
 from anyio import to_thread
 
 from engine.beneath import last_change, read_file
 from engine.errors import GitFailed
+from engine.git.disk_moment import DiskMoment
 from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs
 from engine.git.objects import refs_below
 from engine.git.runner import Repo
@@ -33,8 +31,6 @@ from engine.git.workspace import Workspace
 
 _NOTE, _INDEX = "collected.json", "collected.index"
 _MOST_INDEX = 256 << 20
-_STEP_NS = 20_000_000
-"""A clock that came so far apart from the steady one was set, or cannot tell a moment."""
 
 
 class AgentSight(NamedTuple):
@@ -57,27 +53,6 @@ def keep_index(git: InsideGit, workspace: Workspace) -> None:
     """Keep the index of a collection; there is no note of it yet."""
     forget_sight(workspace)
     copy_index(Path(git.git_dir, "index"), Path(workspace.directory, _INDEX))
-
-
-class DiskMoment(NamedTuple):
-    """A moment on the clock of a workspace's file system, and on a steady one."""
-
-    folder: tuple[int, int]
-    disk_ns: int
-    steady_ns: int
-
-    @classmethod
-    def now(cls, workspace: Workspace) -> "DiskMoment | None":
-        """Return this moment; None where that file system cannot be asked."""
-        try:
-            own = os.lstat(workspace.path)
-            with TemporaryFile(dir=Path(workspace.path).parent) as made:
-                seen = os.fstat(made.fileno())
-        except OSError:
-            return None
-        if seen.st_dev != own.st_dev:
-            return None
-        return cls((own.st_dev, own.st_ino), seen.st_ctime_ns, time.monotonic_ns())
 
 
 def note_sight(
@@ -137,14 +112,14 @@ def _is_untouched(workspace: Workspace, noted: Sequence[Any] | None) -> bool:
 
     A time that equals the moment's proves nothing: clocks of file systems tick.
     """
-    now = DiskMoment.now(workspace)
+    now = DiskMoment.now(workspace.path)
     if noted is None or now is None:
         return False
-    folder, disk_ns, steady_ns = noted
-    if abs((now.disk_ns - disk_ns) - (now.steady_ns - steady_ns)) > _STEP_NS:
+    began = DiskMoment.noted(noted)
+    if not now.is_after(began):
         return False
     seen = last_change(workspace.path)
-    return seen is not None and list(seen.folder) == list(folder) and seen.at_ns < disk_ns
+    return seen is not None and seen.folder == began.folder and seen.at_ns < began.disk_ns
 
 
 async def _is_tree(git: InsideGit, tree: str) -> bool:

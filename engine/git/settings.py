@@ -1,8 +1,8 @@
 """The user's own git configuration, read once and carried as data.
 
-Our git never reads the user's configuration while it works; these values are what it is told of
+Our git never reads the user's configuration while it works; these values are what it hears of
 it. A value that names a program (signing, LFS) is taken only from the files that belong to the user
-or the machine, never from the repository's own, which an agent may have been able to write.
+or the machine. It is never taken from the repository's own, which an agent may have written.
 """
 
 import re
@@ -146,6 +146,19 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
     )
 
 
+def own_names(listing: bytes) -> bytes | None:
+    """Return the names that the repository itself sets, as `config --name-only -z` lists them.
+
+    None where that listing has to be asked for: the file includes others, or working trees have
+    configurations of their own, of which only that of the place is in this listing.
+    """
+    names = [key for scope, key, _ in _entries(listing) if scope in {"local", "worktree"}]
+    said = [name.lower() for name in names]
+    if any("include" in name for name in said) or "extensions.worktreeconfig" in said:
+        return None
+    return "".join(f"{name}\0" for name in names).encode(errors="surrogateescape")
+
+
 def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:
     words = listing.decode(errors="surrogateescape").split("\0")
     for scope, entry in zip(words[::2], words[1::2], strict=False):
@@ -154,7 +167,7 @@ def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:
 
 
 def _excludes(said: str | None, environment: Mapping[str, str]) -> str | None:
-    """Return the path of the user's excludes; `~` is the user's home, which our git is not told."""
+    """Return the path of the user's excludes; `~` is the user's home, unknown to our git."""
     home = environment.get("HOME", "")
     if said is None:
         folder = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")

@@ -103,7 +103,7 @@ def stand_of(root: str | Path, path: bytes) -> Stand:
     if not stat.S_ISREG(found.st_mode):
         raise WorkspaceError(
             f"{legible_name(os.fsdecode(path))} is neither a file, nor a link, nor a folder",
-            hint="It is in the way. Move it aside.",
+            hint="It is in the way. Move it away.",
         )
     return Stand(Kind.FILE, stat.S_IMODE(found.st_mode), _digest(place))
 
@@ -175,16 +175,16 @@ class _Planning:
             if ".git" in (*folders, *names):
                 raise WorkspaceError(
                     f"the repository {legible_name(inner)} is in the way of a file of the result",
-                    hint="Move it aside.",
+                    hint="Move it away.",
                 )
             for name in (*folders, *names):
                 path = os.fsencode(Path(inner, name).relative_to(self.root))
                 self.found[path] = Shift(path, stand_of(self.root, path), NOTHING)
             if len(self.found) > _MOST:
                 raise WorkspaceError(
-                    f"the folder {legible_name(os.fsdecode(folder))} is in the way of a file of the"
-                    " result, and too much lies in it",
-                    hint="Move it aside.",
+                    f"the folder {legible_name(os.fsdecode(folder))} is in the way of a file of "
+                    f"the result, and contains too much to move",
+                    hint="Move it away.",
                 )
 
 

@@ -5,13 +5,13 @@ take back what one of them did; so only what the engine itself wrote down is fol
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from engine.git.ancestry import line_from
 from engine.git.base import Base
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, learn_commit, read_objects, tree_of, write_commit
 from engine.git.runner import Repo
+from engine.values import dataclass
 
 _MOST = 512
 

@@ -1,8 +1,8 @@
 """Everything in a working tree as one tree object, without touching the index that belongs to it.
 
 Whatever can be kept is kept, byte for byte; what cannot is named with the reason, and never loses
-the rest. The files to stage are named one by one rather than left to `git add -A`, which fails as a
-whole on one bad path, commits a repository inside as a link to nothing, and knows no limit.
+the rest. The files to stage are named one by one. `git add -A` would fail as a whole on one bad
+path, commit a repository inside as a link to nothing, and know no limit.
 """
 
 import os
@@ -164,8 +164,8 @@ async def stage_all(
         found = await to_thread.run_sync(take, (changed, others))
     if conversions is not None and await conversions.follow_base() and found.has_attributes:
         found.notes.append(
-            "`.gitattributes` was changed: what was left uncommitted is kept"
-            " without the conversions that this newly asks for."
+            "`.gitattributes` has changed: uncommitted files are kept without the conversions "
+            "that it now asks for."
         )
     if found.gone:
         stdin = b"".join(b"0 %040d\t%s\0" % (0, name) for name in _each(found.gone))
@@ -277,7 +277,7 @@ def _sort_out(worktree: str, names: tuple[bytes, bytes], *, intake: Intake) -> _
             else:
                 _take_new(found, name, tree.look(name), intake.big_file)
     found.set_aside += [
-        SetAside(name, 0, f"{count} files, beyond the {intake.most_new} new ones that are taken")
+        SetAside(name, 0, f"{count} files, beyond the limit of {intake.most_new} new files")
         for name, count in cut.items()
     ]
     return found
@@ -328,7 +328,7 @@ def _why_not(name: bytes, seen: "_SeenFile") -> str:
     if seen.size > _HUGE:
         return "too big for git to be read in time"
     mode = "120000" if seen.kind is _Kind.LINK else "100644"
-    return "git refuses such a name" if is_unsafe(name, mode) else ""
+    return "git refuses this name" if is_unsafe(name, mode) else ""
 
 
 class _Adding:
@@ -383,7 +383,7 @@ class _Adding:
                 tries -= 1
                 if len(some) == 1 or tries <= 0:
                     said = failed.stderr.strip().rpartition("\n")[2]
-                    await to_thread.run_sync(self._set_aside, some, f"git cannot take it: {said}")
+                    await to_thread.run_sync(self._set_aside, some, f"git cannot store it: {said}")
                 else:
                     half = len(some) // 2
                     waiting += [some[:half], some[half:]]
@@ -417,7 +417,7 @@ async def _write_tree(git: Git, worktree: str, found: _SortedOut) -> str:
     with _Tree.opened(worktree) as tree:
         there = [name for name in missing if tree.look(name).kind in {_Kind.FILE, _Kind.LINK}]
     found.set_aside += [
-        SetAside(name, 0, "its object is gone, and the file too")
+        SetAside(name, 0, "its object and the file are gone")
         for name in missing
         if name not in there
     ]

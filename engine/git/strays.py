@@ -42,7 +42,7 @@ async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVe
     reason = await to_thread.run_sync(_why_not_looked_at, path)
     head = await resolve(repo, workspace.refs.head)
     if not reason and head is None:
-        reason = "its run is gone, and no ref keeps anything of it"
+        reason = "its run is gone, and no ref keeps its work"
     if reason or head is None:
         return RemovalVerdict(workspace=workspace, reasons=(reason,))
     try:
@@ -58,7 +58,7 @@ def _why_not_looked_at(path: Path) -> str:
         return f"{', '.join(busy[:_SHOWN])} is working in it"
     git = path / ".git"
     if git.is_dir() and not git.is_symlink():
-        return "its run is gone, and its own repository may hold commits that are kept nowhere else"
+        return "its run is gone, and its own repository may have commits with no other copy"
     return ""
 
 
@@ -79,7 +79,7 @@ async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
     if names:
         return f"its run is gone, and {', '.join(names[:_SHOWN])} is in no commit"
     if staged.tree != await tree_of(repo, head):
-        return "its run is gone, and it holds files that are in no commit"
+        return "its run is gone, and it has files that are in no commit"
     return ""
 
 

@@ -7,7 +7,6 @@ looked for here too.
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from anyio import to_thread
@@ -15,6 +14,7 @@ from anyio import to_thread
 from engine.beneath import PathRefused, Why, move_aside, release, survey
 from engine.errors import GitFailed
 from engine.patterns import gather
+from engine.values import dataclass
 
 _RULES = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
 _LONGEST_RULES = 10 << 20
@@ -42,7 +42,7 @@ class LookedThrough:
     def notes(self) -> tuple[str, ...]:
         """Say which files have another name now."""
         return tuple(
-            f"git could not read {os.fsdecode(old)}; it is {os.fsdecode(new)} now."
+            f"git could not read {os.fsdecode(old)}; plait moved it to {os.fsdecode(new)}."
             for old, new in self.moved
         )
 

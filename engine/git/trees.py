@@ -27,7 +27,7 @@ def unsafe_paths(touched: Iterable[Touched]) -> tuple[bytes, ...]:
 class Attributes:
     """The `.gitattributes` files of trees, each set laid out in a folder of ours.
 
-    Git reads attributes from the working tree it is told of: pointing it to such a folder puts
+    Git reads attributes from the working tree it is given: pointing it to such a folder puts
     exactly one tree's attributes in force, whatever is checked out where.
     """
 

@@ -27,7 +27,7 @@ async def undo_landing(
     """
     at = await resolve(repo, landed.target)
     if at is None or landed.new is None:
-        raise WorkspaceError(f"{landed.target} is not there any more")
+        raise WorkspaceError(f"{landed.target} no longer exists")
     branch = landed.target.removeprefix("refs/heads/")
     if at == landed.new:
         try:

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.touched import Moves, Touched, conversion, differing
 from engine.git.worktrees import Checkout
+from engine.values import dataclass
 
 _LOCK = "own merge"
 _OWNER = re.compile(rf"{_LOCK} (\d+) ([\d.]+)")
@@ -61,6 +61,7 @@ class Unfinished:
         target: What the user calls the side that is there; `incoming` likewise.
         wrote: The tree that git wrote to the files, markers and all; None where it did not say.
         conflicts: The paths that the index still has open, each with its versions.
+        series: Names the commits that are put on top one after another, of which this is one.
     """
 
     doing: Doing
@@ -70,6 +71,7 @@ class Unfinished:
     incoming: str
     wrote: str | None
     conflicts: tuple[ConflictedPath, ...]
+    series: str = ""
 
     @property
     def next_step(self) -> str:
@@ -104,6 +106,7 @@ async def unfinished(repo: Repo) -> Unfinished:
         incoming=await _incoming(repo, doing, heads),
         wrote=await resolve(repo, "AUTO_MERGE", "tree"),
         conflicts=conflicts,
+        series=heads.get("series", ""),
     )
 
 
@@ -133,6 +136,9 @@ def _noted(git_dir: Path) -> Mapping[str, str]:
         (Doing.MERGE, "MERGE_HEAD"),
         ("branch", "rebase-merge/head-name"),
         ("branch", "rebase-apply/head-name"),
+        ("series", "rebase-merge/orig-head"),
+        ("series", "rebase-apply/orig-head"),
+        ("series", "sequencer/head"),
         ("onto", "rebase-merge/onto"),
         ("onto", "rebase-apply/onto"),
     ]

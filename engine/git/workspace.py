@@ -31,13 +31,14 @@ from engine.beneath import (
     remove_tree,
 )
 from engine.errors import GitFailed, WorkspaceError
+from engine.git.filled import note_filled
 from engine.git.names import PREFIX, RefNames, check_prefix
 from engine.git.objects import set_refs
 from engine.git.private import PrivateClone, make_private
-from engine.git.runner import WRITE, Call, Repo, Where, is_passing
+from engine.git.runner import Call, Repo, Where, is_passing
 from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
-from engine.git.worktrees import admin_dir, detach_others, drop_entry
+from engine.git.worktrees import admin_dir, detach_others, drop_entry, put_in_place
 from engine.ids import AttemptId
 from engine.patterns import gather
 from engine.private import private_folder
@@ -88,7 +89,7 @@ def _copy_all(source: str, target: str, names: Iterable[bytes]) -> tuple[Include
         if isinstance(entry, PathRefused):
             refused.append(Include(entry.path, entry.reason))
         elif entry.kind is EntryKind.LINK and not _leads_inside(top, entry.path):
-            refused.append(Include(entry.path, "the link leads out of the repository"))
+            refused.append(Include(entry.path, "the link points outside the repository"))
         elif entry.kind is not EntryKind.FOLDER:
             wanted.append(entry.path)
     done = copy_tree(source, wanted, target)
@@ -130,6 +131,23 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spare:
+    """A tree to begin with instead of an empty folder, filled by our git and touched by nobody.
+
+    Attributes:
+        tree: Where it lies, on the file system of the workspace.
+        index: What git knows of its files.
+        base: The commit that they are of.
+        is_whole: No file is missing.
+    """
+
+    tree: Path
+    index: Path
+    base: str
+    is_whole: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceRequest:
     """A workspace to make.
 
@@ -141,6 +159,7 @@ class WorkspaceRequest:
         brought: A folder that was filled with these files, where that tree cannot be read.
         is_mounted: A sandbox will bind `gitfile` over the workspace's `.git`; without one the
             workspace's own `.git` points to the private clone until it is collected.
+        spare: A tree to begin a worktree with.
     """
 
     attempt: AttemptId
@@ -152,6 +171,7 @@ class WorkspaceRequest:
     includes: Sequence[str] = ()
     brought: str = ""
     is_mounted: bool = True
+    spare: Spare | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,8 +258,8 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
     if free - wanted < floor:
         mb = 1 << 20
         raise WorkspaceError(
-            f"{count} worktrees need about {wanted // mb + 1} MB and leave {floor // mb} MB free,"
-            f" but only {free // mb} MB are free below {root}",
+            f"{count} worktrees need about {wanted // mb + 1} MB and must leave {floor // mb} "
+            f"MB free, but only {free // mb} MB are free below {root}",
             hint="Start fewer workers at once, free some space, or set `workspace_root`.",
         )
 
@@ -303,7 +323,7 @@ async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Works
     )
     objects = await make_private(repo, private)
     where = Where(git_dir=str(git_dir), worktree=str(wanted.path), index=f"{git_dir}/index")
-    await _fill(repo, wanted.base, where)
+    await fill(repo, wanted.base, where)
     objects += await fill_submodules(repo, wanted.base, worktree=wanted.path, private=git_dir)
     await to_thread.run_sync(_note_start, git_dir, git_dir / "index", wanted.directory)
     async with repo.lock.held():
@@ -328,21 +348,22 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     async with repo.lock.held():
         await detach_others(repo, names.branch_ref)
         await _name(repo, wanted, names.base, names.branch_ref)
-        admin = await _register(repo, wanted, git_dir)
-        inside = Where(git_dir=admin)
-        await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=inside)
+        admin = await _register(repo, wanted, names.branch, git_dir)
     private = PrivateClone(
         path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
     )
     outer = Where(git_dir=admin, worktree=str(path))
+    if wanted.spare is not None:
+        await to_thread.run_sync(_begin_with, wanted.spare, path, admin)
     # Beside each other: neither touches what the other does, and the files take long.
     done: list[tuple[str, ...] | None] = await gather(
-        [partial(make_private, repo, private), partial(_fill, repo, wanted.base, outer)]
+        [partial(make_private, repo, private), partial(_fill, repo, wanted, outer)]
     )
     objects = done[0] or ()
     objects += await fill_submodules(repo, wanted.base, worktree=path, private=git_dir)
     await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
     await hide_links(repo, admin)
+    await to_thread.run_sync(note_filled, repo, str(path), directory, wanted.base)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,
@@ -358,19 +379,19 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     )
 
 
-async def _register(repo: Repo, wanted: WorkspaceRequest, private: Path) -> str:
-    """Add the linked worktree; its own folder in the shared `.git`.
+async def _register(repo: Repo, wanted: WorkspaceRequest, branch: str, private: Path) -> str:
+    """Add the linked worktree on its branch; return its own folder in the shared `.git`.
 
     The user's own git takes no lock of ours: when the two meet, half of an entry is left, and the
     whole is tried again.
     """
     reason = ("--lock", "--reason", f"plait {wanted.attempt}")
-    words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout", str(wanted.path))
+    words = ("worktree", "add", "-q", *reason, "--no-checkout", str(wanted.path), branch)
     for tries_left in (4, 3, 2, 1, 0):
         await to_thread.run_sync(_clear, wanted.path, private)
         await drop_entry(repo, wanted.path)
         try:
-            await repo.run(*words, wanted.base, call=Call(writes=True, is_repeatable=False))
+            await repo.run(*words, call=Call(writes=True, is_repeatable=False))
             return await to_thread.run_sync(admin_dir, wanted.path)
         except GitFailed as failed:
             if not tries_left or not is_passing(failed):
@@ -378,12 +399,30 @@ async def _register(repo: Repo, wanted: WorkspaceRequest, private: Path) -> str:
     raise AssertionError("the last try has neither an answer nor an error")
 
 
-async def _fill(repo: Repo, base: str, where: Where) -> None:
+async def _fill(repo: Repo, wanted: WorkspaceRequest, where: Where) -> None:
+    """Write what the tree does not have yet."""
+    spare = wanted.spare
+    if spare is None or spare.base != wanted.base:
+        await fill(repo, wanted.base, where)
+    elif not spare.is_whole:
+        call = Call(writes=True, timeout_s=1800)
+        await repo.run("checkout-index", "-q", "-u", "-a", call=call, where=where)
+
+
+async def fill(repo: Repo, base: str, where: Where) -> None:
     """Write the base's files, outside the lock: this is what takes long."""
     call = Call(writes=True, timeout_s=1800)
     await repo.run(
         "read-tree", "--reset", "-u", "--no-recurse-submodules", base, call=call, where=where
     )
+
+
+def _begin_with(spare: Spare, path: Path, admin: str) -> None:
+    """Put a spare tree where a worktree is registered, with its index."""
+    put_in_place(spare.tree, path)
+    # The new time of the copy says that no file was changed in the moment when it was read. The
+    # kernel's times have proved that, more finely than git compares them.
+    shutil.copyfile(spare.index, Path(admin, "index"))
 
 
 def _clear(path: Path, private: Path | None) -> None:
@@ -392,7 +431,7 @@ def _clear(path: Path, private: Path | None) -> None:
         if folder is None:
             continue
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-            raise WorkspaceError(f"{folder} is in the way", hint="Move it aside.")
+            raise WorkspaceError(f"{folder} is in the way", hint="Move it away.")
         if remove_tree(folder):
             raise WorkspaceError(f"{folder} cannot be removed", hint="Remove it yourself.")
     private_folder(path)  # git would make it, and those above it, for everybody

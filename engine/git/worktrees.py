@@ -3,14 +3,16 @@
 import os
 import shutil
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
 
+from engine.beneath import Taken, remove_tree, write_file
 from engine.errors import BranchTaken, WorkspaceError
 from engine.git.plumbing.cache import stamp
-from engine.git.runner import READ, WRITE, Call, Repo, Where
+from engine.git.runner import READ, WRITE, Repo, Where
 
 _UNDER_WAY = (
     "rebase-merge",
@@ -49,8 +51,17 @@ def admin_dir(path: Path) -> str:
     """The folder in the shared `.git` that belongs to a linked worktree."""
     content = os.fsdecode((path / ".git").read_bytes())
     if not content.startswith("gitdir: "):
-        raise WorkspaceError(f"{path}/.git does not say where its repository is")
+        raise WorkspaceError(f"{path}/.git does not name its repository")
     return content.removeprefix("gitdir: ").rstrip("\n")
+
+
+def put_in_place(tree: Path, path: Path) -> None:
+    """Rename a tree to where a linked worktree is registered, whose `.git` file stays."""
+    content = (path / ".git").read_bytes()
+    remove_tree(path)
+    tree.rename(path)
+    if not remove_tree(path, ".git"):
+        write_file(path, ".git", content, taken=Taken.KEEP)
 
 
 async def checkouts(repo: Repo) -> list[Checkout]:
@@ -74,7 +85,8 @@ async def checkouts(repo: Repo) -> list[Checkout]:
 def _heads(common_dir: str) -> Hashable:
     """The files from which git knows working trees and their branches, each in its version.
 
-    None where that cannot be told from outside: refs kept in tables, or one name for another.
+    None where that cannot be known from outside: refs kept in tables, or one name for
+    another.
     """
     common = Path(common_dir)
     linked = common / "worktrees"
@@ -207,13 +219,9 @@ async def detach_others(repo: Repo, branch: str) -> None:
 async def drop_entry(repo: Repo, path: Path) -> None:
     """Forget a worktree of ours whose folder is gone already, however half-made its entry is.
 
-    The folder goes first because git looks into an existing one, which an agent may have prepared.
+    The caller holds the lock of the repository. Git could do it, in ten times the time.
     """
-    if await to_thread.run_sync(_entries, repo.common_dir, path):
-        words = ("worktree", "remove", "--force", "--force", str(path))
-        done = await repo.run(*words, call=Call(writes=True, ok=(0, 128)))
-        if done.exit_code:
-            await to_thread.run_sync(_drop_half_made, repo.common_dir, path)
+    await to_thread.run_sync(_drop_entry, repo.common_dir, path)
 
 
 def _entries(common_dir: str, path: Path) -> list[Path]:
@@ -230,7 +238,12 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _drop_half_made(common_dir: str, path: Path) -> None:
-    """Remove what git cannot: an entry whose git was killed while writing it."""
+def _drop_entry(common_dir: str, path: Path) -> None:
+    """Remove the entry, the file by which it is found last; and the folder of entries if empty."""
     for entry in _entries(common_dir, path):
-        shutil.rmtree(entry)
+        for inner in entry.iterdir():
+            if inner.name != "gitdir":
+                remove_tree(entry, inner.name)
+        shutil.rmtree(entry, ignore_errors=True)  # the user's git may prune it meanwhile
+    with suppress(OSError):
+        Path(common_dir, "worktrees").rmdir()

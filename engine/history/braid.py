@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.history.seam import AttemptRecord, RunOrigin, RunRecord
 from engine.history.tally import Tally
 from engine.ids import RunId
 from engine.store.store import JournalEntry, RunJournal
+from engine.values import dataclass
 
 
 class TurnKind(StrEnum):

@@ -1,7 +1,8 @@
 """Deliver the runs of one engine to a shared history while they go on.
 
 Nothing waits for it: it reads the journals in a thread, and a history that is down, slow, full or
-may only be read costs nothing but delay, which is told. Only runs whose plan says so are delivered.
+may only be read costs nothing but delay, which is reported. Only runs whose plan says so are
+delivered.
 """
 
 import getpass
@@ -165,7 +166,7 @@ class Feeder:
                 tell(delay)
 
     async def finish(self) -> None:
-        """Deliver the last events of runs that are not delayed, and let go of the histories."""
+        """Deliver the last events of runs that are not delayed, and release the histories."""
         with anyio.CancelScope(shield=True):
             for line in self._lines.values():
                 if line.delay is None:
@@ -183,7 +184,7 @@ def _deliver_now(line: _Receiver, outbox: Outbox) -> None:
     """
     if not line.is_level:
         if refused := outbox.deliver_all().refused:
-            raise StoreError(refused[0], hint="`plait db push` names all that is refused.")
+            raise StoreError(refused[0], hint="`plait db push` lists everything refused.")
         return
     for run in list(line.runs):
         outbox.deliver(run)

@@ -153,7 +153,7 @@ class Outbox:
         return self._memo
 
     def close(self) -> None:
-        """Write the memo and let go of the history."""
+        """Write the memo and release the history."""
         self._write_memo()
         self.history.close()
 

@@ -23,7 +23,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as missing:
     raise StoreError(
-        "psycopg is not installed, which PostgreSQL is asked by",
+        "psycopg is not installed, and PostgreSQL needs it",
         hint="`pip install 'plait[postgres]'` installs it.",
     ) from missing
 
@@ -65,8 +65,9 @@ class PostgresHistory(SqlHistory):
             [(encoding,)] = server.ask("SHOW server_encoding")
             if encoding != "UTF8":
                 raise StoreError(
-                    f"the database keeps text as {encoding}, which has no sign for most languages",
-                    hint="Make it with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
+                    f"the database stores text as {encoding}, which lacks characters of most "
+                    f"languages",
+                    hint="Create it with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
                 )
             server.ask("SELECT pg_advisory_xact_lock(?)", _LOCK)
             server.ask("CREATE SCHEMA IF NOT EXISTS plait")
@@ -105,7 +106,7 @@ class _Server:
         except psycopg.Error as error:
             # The message of libpq repeats the address, and the address may hold a password.
             raise StoreError(
-                "the address of the history is none that PostgreSQL knows",
+                "the address of the history is not a PostgreSQL address",
                 hint="Write it as postgresql://user@host/database.",
             ) from error
         usual = {one.keyword.decode(): one.val for one in psycopg.pq.Conninfo.get_defaults()}
@@ -147,7 +148,7 @@ class _Server:
         if version < VERSION:
             raise StoreError(
                 f"the history has version {version}, before this plait's {VERSION}",
-                hint="Whoever owns the database runs `plait db up` once.",
+                hint="The owner of the database must run `plait db up` once.",
             )
 
     @contextmanager
@@ -245,14 +246,16 @@ def _sentence(error: psycopg.Error | OSError) -> str:
 def _hint(error: psycopg.Error | OSError) -> str:
     return next(
         (hint for kind, hint in _HINTS.items() if isinstance(error, kind)),
-        "Nothing is lost: runs go on, and what is missing is delivered later.",
+        "Nothing is lost: runs continue, and plait delivers the missing events later.",
     )
 
 
 _HINTS: dict[type[psycopg.Error], str] = {
-    psycopg.errors.DiskFull: "Make room on the database's disk; what is missing follows by itself.",
-    psycopg.errors.ReadOnlySqlTransaction: "The database may only be read: a standby, or a role "
-    "for reading.",
-    psycopg.errors.InsufficientPrivilege: "This role lacks a right; docs/history.md lists them.",
-    psycopg.errors.InvalidPassword: "Look at the password in the address, or in ~/.pgpass.",
+    psycopg.errors.DiskFull: "Free some space on the database's disk; plait then delivers the "
+    "missing events.",
+    psycopg.errors.ReadOnlySqlTransaction: "The database is read-only: a standby, or a role "
+    "without write access.",
+    psycopg.errors.InsufficientPrivilege: "This role lacks a privilege; docs/history.md lists "
+    "them.",
+    psycopg.errors.InvalidPassword: "Check the password in the address, or in ~/.pgpass.",
 }

@@ -4,12 +4,12 @@ Times are wall-clock seconds. Every method may wait for a disk or a network, so 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from engine.errors import StoreError
 from engine.messages.statistics import Axis, Figures
 from engine.store.store import JournalEntry
+from engine.values import dataclass
 
 
 class PieceRefused(StoreError):

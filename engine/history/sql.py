@@ -170,7 +170,7 @@ class SqlHistory:
                 return int(seq)
             fresh = [event for event in piece.events if event.seq > seq]
             if (fresh and fresh[0].seq != seq + 1) or (not fresh and run.seq != seq):
-                raise PieceRefused(f"events of the run {run.run} are missing behind number {seq}")
+                raise PieceRefused(f"events of the run {run.run} are missing after number {seq}")
             transaction.many(
                 "INSERT INTO event VALUES (?, ?, ?, ?, ?)", [(run.uid, *event) for event in fresh]
             )

@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import merge
 from operator import itemgetter
@@ -17,6 +17,7 @@ from typing import Any
 from engine.history.seam import AttemptRecord, JournalPiece, RunOrigin, RunRecord
 from engine.ids import RunId
 from engine.store.store import JournalEntry
+from engine.values import dataclass
 
 _WAITS = frozenset({"REVIEWING", "CONFLICTED"})
 _AGAIN = frozenset({"QUEUED", "BACKING_OFF"})

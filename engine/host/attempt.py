@@ -136,7 +136,7 @@ class LocalAttempt:
         return None
 
     def close(self) -> None:
-        """Let go of it, whatever it does."""
+        """Release it, whatever it does."""
         if self._link is not None:
             self._link.close()
             self._link = None

@@ -252,7 +252,7 @@ class LocalHost:
         return await to_thread.run_sync(partial(_capacity, self._run_dir))
 
     async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
-        """Let go of all attempts: leave them running, or end them and wait until they are dead.
+        """Release all attempts: leave them running, or end them and wait until they are dead.
 
         Those of the runs that `stay` are left running in any case.
         """

@@ -123,7 +123,7 @@ class WatchedHost(Protocol):
     async def read(
         self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """Return what was recorded after an offset; wait for more unless told not to."""
+        """Return what was recorded after an offset; wait for more if the caller wants that."""
 
     async def send(self, attempt: AttemptId, n: int, data: bytes | None) -> None:
         """Write to its stdin the n-th message (repeats are dropped); None closes stdin."""
@@ -171,4 +171,4 @@ class Host(WatchedHost, Protocol):
         """Return what this host has to give now."""
 
     async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
-        """Let go of all attempts: leave them running, or end them and wait until they are dead."""
+        """Release all attempts: leave them running, or end them and wait until they are dead."""

@@ -1,4 +1,4 @@
-"""A Python function as an attempt: in a thread of this process, read and told like any other.
+"""A Python function as an attempt: in a thread of this process, read and reported like any other.
 
 What a keeper does for a process cannot be done for a thread: nothing confines it, nothing limits it
 but time, and nothing ends it from outside. When it is stopped, it is heard of no more: the next
@@ -147,7 +147,7 @@ class ThreadHost:
     async def read(
         self, attempt: object, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """Return what was told after that many frames; the end once all has been read."""
+        """Return what was reported after that many frames; the end once all has been read."""
         del attempt, is_focused
         while True:
             news = self._news

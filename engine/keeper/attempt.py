@@ -3,7 +3,7 @@
     READY ── go ──▶ RUNNING ── leader ended ──▶ LEAVING ─┐
       │                └── stop, limit, tether ──▶ STOPPING ─┴─▶ sweep, drain, exit.json
 
-In LEAVING and STOPPING everybody has been told once to end; it lasts until nobody is left, or the
+In LEAVING and STOPPING everybody has been asked once to end; it lasts until nobody is left, or the
 grace is over. The first cause of a stop is the one that is kept.
 """
 
@@ -252,7 +252,7 @@ class KeptAttempt:
             self._loop.watch(self._stdio.status, select.POLLIN, lambda _: self._read_status())
 
     def _note_orphans(self, pids: list[int]) -> None:
-        """Should this keeper be killed, they could not be told from anybody's processes."""
+        """If this keeper is killed, nobody can tell them from other processes."""
         self._folder.keeper.say_last(orphans=[files.describe(pid) for pid in pids[-_MOST_NAMED:]])
 
     def _leader_ended(self) -> None:
@@ -298,7 +298,7 @@ class KeptAttempt:
             code, signal_number = (number, None) if number >= 0 else (None, -number)
             if self._has_status and number > 0 and self.cause is None:
                 said = self._pump.last_error.decode(errors="replace").strip()
-                not_started, code = said or f"the sandbox ended with {number}", None
+                not_started, code = said or f"the sandbox ended with exit code {number}", None
         elif status is None and not_started is None:
             not_started = f"stopped before it began: {self.cause}"
         return {"exit_code": code, "signal": signal_number, "not_started": not_started}

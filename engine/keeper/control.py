@@ -82,7 +82,7 @@ class Control:
                 self._loop.at(key, client.due, partial(self._post_due, client))
 
     def close(self, at_most_s: float = 1.0, *, spared: socket.socket | None = None) -> bool:
-        """Let everything that waits be read, for a while, then let go of everybody.
+        """Let everything that waits be read, for a while, then release everybody.
 
         Returns:
             Whether the spared connection is still whole, and has heard all; it stays open then.

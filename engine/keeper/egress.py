@@ -65,7 +65,7 @@ class Gate:
         is_allowed = any(_matches(rule, name, port) for rule in self._rules)
         self._note(name, port, is_allowed=is_allowed)
         if not is_allowed:
-            raise HostRefused(f"{name}:{port}")
+            raise HostRefused(f"{name}:{port} is not on the allow-list")
         return _reach(name, port)
 
     def _note(self, host: str, port: int, *, is_allowed: bool) -> None:
@@ -122,7 +122,7 @@ def _reach(host: str, port: int) -> socket.socket:
     for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         there = str(address[0])
         if host not in ("localhost", canonical(there)) and _leads_back(family, address):
-            raise HostRefused(f"{host}:{port} leads to {there}")
+            raise HostRefused(f"{host}:{port} resolves to {there}, an address of this machine")
         found = socket.socket(family, kind)
         try:
             found.settimeout(_CONNECT_S)
@@ -244,7 +244,7 @@ def _answer_http(client: socket.socket, connect: Connect) -> None:
             there.sendall("\r\n".join(request).encode("latin-1") + rest)
             _relay(client, there)
     except HostRefused as refusal:
-        client.sendall(_page("403 Forbidden", f"{refusal} is not on the allow-list"))
+        client.sendall(_page("403 Forbidden", str(refusal)))
     except OSError as problem:
         client.sendall(_page("502 Bad Gateway", f"{target} cannot be reached: {problem.strerror}"))
 
@@ -427,7 +427,7 @@ def _admit(inner: socket.socket, outer: Sequence[socket.socket]) -> None:
 
 
 def _awake(waiting: queue.Queue[socket.socket]) -> socket.socket:
-    """Return a connection from inside that is told that somebody comes.
+    """Return a connection from inside that learns that somebody comes.
 
     Raises:
         OSError: Nobody waits there any more.
@@ -436,7 +436,7 @@ def _awake(waiting: queue.Queue[socket.socket]) -> socket.socket:
         try:
             one = waiting.get(timeout=_WAKING_S)
         except queue.Empty:
-            raise OSError(errno.ECONNREFUSED, "nobody waits inside") from None
+            raise OSError(errno.ECONNREFUSED, "nothing listens inside") from None
         try:
             one.sendall(_COMES)
         except OSError:  # it has gone since

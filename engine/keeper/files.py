@@ -63,7 +63,7 @@ def exists(directory_fd: int, name: str) -> bool:
 
 
 def describe(pid: int) -> dict[str, int]:
-    """A process so that it can be told from a later one of the same number."""
+    """A process so that it can be distinguished from a later one of the same number."""
     process = proc.look(pid)
     return {"pid": pid, "start": process.start if process else 0}
 
@@ -135,7 +135,7 @@ class Folder:
         self.is_settled = False
 
     def close(self) -> None:
-        """Let go of the attempt, and of its lock."""
+        """Release the attempt and its lock."""
         self.exit.close()
         self.recorder.close()
         self.keeper.close()

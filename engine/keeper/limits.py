@@ -312,8 +312,8 @@ class Throttle:
 class DiskWatch:
     """Counts by how much an attempt's folders have grown; `step` raises `Excess` at too much.
 
-    Counting a tree of files is dear, so it is done in slices between other work, and only when the
-    free space of the file system has shrunk since the last count.
+    Counting a tree of files is dear, so it is done in slices between other work. It begins only if
+    the free space of the file system has shrunk since the last count.
     """
 
     def __init__(self, roots: list[str], limit_mb: float) -> None:

@@ -1,6 +1,6 @@
 """Processes as /proc tells of them: who descends from whom, who they are, what they use.
 
-Reads only; every process may be gone at any moment, and is then simply not reported.
+Reads only; every process may be gone at any moment, and is then not reported.
 """
 
 # ruff: noqa: PTH110, PTH208

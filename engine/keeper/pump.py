@@ -1,7 +1,7 @@
 """Moves bytes: the agent's output into the recording, input into its stdin.
 
 Output is read until nothing more is there, or the cap is met; what comes after the cap is counted
-and dropped, so that an agent that must still be told to end is not stuck on a full pipe.
+and dropped, so that an agent that must still be asked to end is not stuck on a full pipe.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Pump:
 
     @property
     def is_at_end(self) -> bool:
-        """Every writer has let go of the output."""
+        """Every writer has released the output."""
         return not self._open
 
     @property
@@ -66,7 +66,7 @@ class Pump:
                 left -= count
 
     def drain_to_end(self, at_most_s: float) -> bool:
-        """Read until every writer has let go; False when somebody foreign still holds on."""
+        """Read until every writer has closed it; False when somebody foreign still holds on."""
         deadline = time.monotonic() + at_most_s
         while self._open and time.monotonic() < deadline:
             if self._recorder.is_clogged:

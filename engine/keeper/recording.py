@@ -1,4 +1,4 @@
-"""The recording of one attempt: everything it wrote and was told, framed, in one appended file.
+"""The recording of one attempt: everything it wrote and read, framed, in one appended file.
 
 A frame is a header of 16 bytes (a magic byte, the stream, two bytes unused, the length, the
 microseconds since the start) and the bytes. A frame is complete or it is the tail of the file: a

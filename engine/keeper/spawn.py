@@ -64,13 +64,13 @@ class Stdio:
         return pairs
 
     def close_theirs(self) -> None:
-        """Let go of the agent's ends, so that its end can be seen."""
+        """Release the agent's ends, so that its end can be seen."""
         for fd in {*self._theirs, self._status_theirs} - {-1}:
             os.close(fd)
 
 
 class Spawn:
-    """One agent about to run: made while the attempt is held, let go once."""
+    """One agent about to run: made while the attempt is held, released once."""
 
     def __init__(self, request: Request, stdio: Stdio, directory_fd: int) -> None:
         self._request, self._stdio, self._directory_fd = request, stdio, directory_fd
@@ -191,7 +191,7 @@ def _run_child(launch: Spawn, go_fd: int, said_fd: int) -> None:
 
 
 def close_on_exec(fd: int) -> None:
-    """A descriptor that was received or inherited must not reach the agent: it would be a hole."""
+    """A descriptor that was received or inherited must not reach the agent as an opening."""
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
 
 

@@ -1,4 +1,4 @@
-"""All processes of one attempt: told to end, ended, frozen, counted.
+"""All processes of one attempt: asked to end, ended, frozen, counted.
 
 They are found below the keeper, which is a sub-reaper: whoever loses its parent becomes the
 keeper's own child. So the proof that all are dead is that nobody is left to wait for.

@@ -1,4 +1,4 @@
-"""Offer agents and sessions to Python programs, on top of the front door.
+"""Offer agents and sessions to Python programs, on top of `engine.api`.
 
 This room knows how a program wants to work: prompts, conversations, forks, a workspace for a while.
 It runs nothing in a way of its own: every session is a run of an engine, and consoles see it like

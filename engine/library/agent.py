@@ -57,16 +57,15 @@ class AgentWords(TypedDict, total=False):
 
 
 class Agent:
-    """A coding agent that works in a workspace of its own and answers when it has done.
+    """A coding agent that works in its own workspace and answers when it is done.
 
-    `prompt` begins a conversation, `continue_turn` goes on with it, `fork` makes a copy that goes
-    on from the same place by itself. What an agent changes is collected onto refs of the
-    repository, however it ends, and is landed by `land`, by `engine.land(reply.worker)` or by a
-    human in the console.
+    `prompt` starts a conversation, `continue_turn` continues it, and `fork` makes an independent
+    copy of it. plait collects the agent's changes onto refs of the repository, however the agent
+    ends. `land`, `engine.land(reply.worker)` or a human in the console lands them.
 
-    It opens an engine for its repository when it is first needed, which all agents of this process
-    share, and gives it back with `aclose` or at the end of `async with agent`. Or it is given one
-    (`engine=`), and works in that engine's loop.
+    An agent opens an engine for its repository at its first use. All agents of this process share
+    that engine, until `aclose` or the end of `async with agent`. With `engine=`, the agent works in
+    the loop of your engine.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only words that a program says once
@@ -91,32 +90,33 @@ class Agent:
         subscribers: Iterable[Subscriber] = (),
         answer: Answerer | None = None,
     ) -> None:
-        """Describe it; nothing is opened or started yet.
+        """Describe the agent; this opens and starts nothing.
 
         Args:
-            name: An adapter (`claude`, `codex`, `scripted`, …), or an agent that the repository's
-                plait.yaml names; by default the manifest's own default agent.
-            command: Any program instead, as an argv; `{prompt}` is filled, else it reads stdin. Its
-                exit code is its verdict.
-            call: Any Python function instead, of a prompt and, if it wants, a `CallContext`. In
-                a process of its own it must be defined at the top of a module.
+            name: An adapter (`claude`, `codex`, `scripted`, …), or an agent of the repository's
+                plait.yaml. The default is the manifest's default agent.
+            command: Any program instead, as an argv. plait fills in `{prompt}`; without it, the
+                program reads stdin. Its exit code is its verdict.
+            call: Any Python function instead, which takes a prompt and, optionally, a
+                `CallContext`. To run in its own process, it must be defined at the top of a module.
             repo: Anywhere inside the repository.
-            engine: An engine that is open, in place of `repo`.
-            limits: What an attempt may use; what is not said is as for `plait run`.
-            model: In place of the agent's usual one.
-            system: Put into its system prompt, or before the prompt where it has none.
-            options: What else its adapter understands: `script` for `scripted`, for example.
+            engine: An open engine, instead of `repo`.
+            limits: What an attempt may use. The defaults are those of `plait run`.
+            model: The model to use instead of the agent's default.
+            system: Text for its system prompt, or before the prompt if it has none.
+            options: Other options of its adapter, for example `script` for `scripted`.
             env: Additions to its environment.
-            tools: Python functions that it may use, at `context.tools`; with `call` alone.
-            check: A command that must pass on its tree before a reply counts as one.
-            base: A revision to begin from, in place of HEAD.
-            target: The branch to land on, in place of the current one.
+            tools: Python functions that it may use, at `context.tools`; only with `call`.
+            check: A command that must pass on its tree before the reply counts.
+            base: A revision to start from, instead of HEAD.
+            target: The branch to land on, instead of the current one.
             isolation: `worktree`, `clone` or `directory`.
-            execution_mode: `thread` runs a function in a thread of this process: closures may be
-                called, and no sandbox and no limit but time holds it.
+            execution_mode: `thread` runs a function in a thread of this process. Closures work, but
+                there is no sandbox, and time is the only limit.
             subscribers: As for `subscribe`.
-            answer: Answers what it asks. Without it permissions are denied, other questions are
-                answered with nothing, and an agent that stands still is waited for.
+            answer: A function that answers its questions. Without one, plait denies permissions,
+                gives empty answers to other questions, and waits for an agent that makes no
+                progress.
 
         Raises:
             AgentError: It is described as several things at once, or given tools it cannot take.
@@ -160,23 +160,23 @@ class Agent:
         return self._history.turns
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call a function with every event of the runs that follow; call the result to end that.
+        """Call a function with every event of later runs; call the result to stop.
 
-        What it raises ends the agent's turn and is raised from it.
+        An exception from the function ends the agent's turn, which raises it.
         """
         return self._listening.add(subscriber)
 
     # ------------------------------------------------------------------ talking
 
     async def prompt(self, text: str) -> Reply:
-        """Begin a new conversation, in a new workspace, and wait for its answer.
+        """Start a new conversation in a new workspace, and wait for the answer.
 
-        If this is cancelled, the agent's processes are ended and its workspace is given back
-        before the cancellation goes on; what it had done is kept on its ref.
+        If you cancel this, plait ends the agent's processes and releases its workspace first. The
+        work so far stays on its ref.
 
         Raises:
             AgentRunFailed: It failed, was stopped, or its check did not pass.
-            EngineError: It could not even be tried.
+            EngineError: plait could not start it.
         """
         with self._busy():
             self._history, self._standing, self._last = TurnHistory(), ConversationState(), None
@@ -184,25 +184,25 @@ class Agent:
             return await self._take_turn(text)
 
     async def continue_turn(self, text: str) -> Reply:
-        """Go on with the conversation where it stands, and wait for the answer.
+        """Continue the conversation, and wait for the answer.
 
-        The agent's own session is resumed in the same workspace where its adapter can; elsewhere,
-        and after a fork, another one is begun on the same tree and told what was said so far.
+        The agent resumes its session in the same workspace, if its adapter can. Otherwise, and
+        after a fork, a new session starts on the same tree and gets the conversation so far.
 
         Raises:
             AgentRunFailed: It failed, was stopped, or its check did not pass.
-            AgentError: Nothing was said yet.
+            AgentError: There is no conversation yet.
         """
         if not self._history.turns:
-            raise AgentError("nothing was said yet", hint="Begin with `prompt`.")
+            raise AgentError("there is no prompt yet", hint="Begin with `prompt`.")
         with self._busy():
             return await self._take_turn(text)
 
     def fork(self) -> Self:
         """Return an independent copy with the same history, tools, subscribers and settings.
 
-        It begins where this agent's last turn left the tree, in a workspace of its own, and must
-        be closed by itself.
+        The copy starts from the tree of this agent's last turn, in its own workspace. Close it
+        separately.
         """
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
@@ -219,19 +219,19 @@ class Agent:
         *,
         progress: Progress | None = None,
     ) -> list[Ended[Reply]]:
-        """Run prompts beside each other; return a `Success` or `Failure` for each, in input order.
+        """Run prompts in parallel; return a `Success` or `Failure` for each, in input order.
 
-        Each runs in a fork, so with this agent's history if there is one. A failure of any kind
-        touches no sibling. The next begins as soon as one has ended. The forks' workspaces are
-        given back; the work is on its refs. If this is cancelled, all of them are.
+        Each runs in a fork, with this agent's history. A failure does not affect the others. The
+        next prompt starts as soon as one has ended. plait releases the forks' workspaces; the work
+        is on its refs. If you cancel this, it cancels all of them.
 
         Args:
             prompts: As many as you like, or none.
-            max_parallel_runs: How many may run at once; the engine's own cap holds as well.
+            max_parallel_runs: How many may run at once. The engine's cap applies too.
             progress: Called with (done, total) after each.
         """
         if isinstance(prompts, str):
-            raise TypeError("prompts is one text, not several: write [text]")
+            raise TypeError("prompts is a string: pass a list, [text]")
 
         if max_parallel_runs is not None and max_parallel_runs < 1:
             raise ValueError(f"max_parallel_runs must be at least 1, not {max_parallel_runs}")
@@ -255,16 +255,16 @@ class Agent:
     async def land(
         self, *, to: str | None = None, style: str | None = None
     ) -> Landed | Conflicted | Refused:
-        """Move what this conversation changed onto its target, and wait for what becomes of it."""
+        """Land the changes of this conversation on the target, and return the outcome."""
         reply = self._last
         if reply is None:
             return Refused("there is no reply to land", hint="Begin with `prompt`.")
         return await self._seat.do(lambda engine: engine.land(reply.worker, to=to, style=style))
 
     async def aclose(self) -> None:
-        """Give its workspace back, as far as everything in it is kept, and its engine with it.
+        """Release its workspace, if everything in it is kept, and its engine.
 
-        It may be used again: then it goes on as a fork would.
+        You can use the agent again: it then continues as a fork would.
         """
         try:
             with anyio.move_on_after(CLOSING_S, shield=True):
@@ -277,9 +277,7 @@ class Agent:
     @contextmanager
     def _busy(self) -> Iterator[None]:
         if self._is_busy:
-            raise AgentError(
-                "the agent is at work", hint="Ask a `fork()`, or use `run_parallel_prompts`."
-            )
+            raise AgentError("the agent is busy", hint="Use a `fork()` or `run_parallel_prompts`.")
         self._is_busy = True
         try:
             yield
@@ -308,7 +306,7 @@ class Agent:
     async def _turn(
         self, engine: Engine, *, text: str, old: str | None, hearing: talks.Hearing
     ) -> talks.Ended:
-        """Ask the same worker again, or another that is told the story; in the engine's loop."""
+        """Ask the same worker again, or another with the story so far; in the engine's loop."""
         brief = await Brief.read(engine, self._who, self._how)
         if old is not None:
             adapter = await anyio.to_thread.run_sync(adapter_named, brief.choice.adapter)

@@ -15,7 +15,7 @@ Answerer = Callable[[Question], str | Awaitable[str]]
 
 
 class Listening:
-    """Those who are told, and the one who is asked."""
+    """The subscribers, and the one who is asked."""
 
     def __init__(self, subscribers: Iterable[Subscriber], answer: Answerer | None) -> None:
         self._subscribers = list(subscribers)

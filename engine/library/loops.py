@@ -29,7 +29,7 @@ EXIT_S = 15.0
 class LoopEnded(EngineError):
     """The thread's loop has ended, and with it what was asked of it."""
 
-    hint = "Open a new one; runs that were under way are taken up with `plait resume`."
+    hint = "Open a new one; `plait resume` resumes unfinished runs."
 
 
 class LoopThread(Generic[R]):

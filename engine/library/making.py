@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
@@ -17,12 +17,13 @@ from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.agents import agent_of, choose_agent, permissions_of
 from engine.plan.from_prompts import plan_of, step
 from engine.plan.model import AgentChoice, ExecutionMode, IsolationStrategy, Plan, Runtime
-from engine.plan.runtime import runtime_of, workspace_of
+from engine.plan.runtime import review_of, runtime_of, workspace_of
 from engine.policies import MergeMode
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest, PipelineSpec, StepSpec
 from engine.spec.placeholders import escaped
 from engine.spec.runtime import RuntimeSpec
+from engine.values import dataclass
 
 MANIFEST = "plait.yaml"
 CALLABLE = "callable"
@@ -77,7 +78,7 @@ def check_who(who: AgentSource) -> None:
     """
     if bool(who.name) + bool(who.command) + (who.call is not None) > 1:
         raise AgentError(
-            "an agent is a name, a command or a function, not several of them",
+            "an agent is a name, a command or a function: give only one",
             hint='Write Agent("claude"), Agent(command=[…]) or Agent(call=function).',
         )
     if who.call is not None and not callable(who.call):
@@ -85,8 +86,8 @@ def check_who(who: AgentSource) -> None:
     if who.tools and who.call is None:
         raise AgentError(
             "only Agent(call=function) can be given Python functions as tools",
-            hint="An agent with a program of its own runs elsewhere: put a command on its PATH, or"
-            " name an MCP server in its own configuration.",
+            hint="An agent with its own program runs in another process: put a command on its "
+            "PATH, or name an MCP server in its configuration.",
         )
     if who.execution_mode == ExecutionMode.THREAD and who.call is None:
         raise AgentError("only a Python function can run in a thread")
@@ -218,6 +219,7 @@ class Brief:
             name=name,
             runtime=runtime,
             workspace=workspace_of(manifest.workspace),
+            review=review_of(manifest),
         )
 
     def _runtime(self, spec: RuntimeSpec, standing: ConversationState) -> Runtime:
@@ -245,5 +247,7 @@ def as_command(words: str | Sequence[str]) -> tuple[str, ...]:
         AgentError: It is a single text, or empty.
     """
     if isinstance(words, str) or not words:
-        raise AgentError(f"{words!r} is no argv", hint='Write command=["./agent.sh", "{prompt}"].')
+        raise AgentError(
+            f"{words!r} is not an argv", hint='Write command=["./agent.sh", "{prompt}"].'
+        )
     return tuple(map(str, words))

@@ -1,24 +1,25 @@
 """The answers of an agent: a reply, or an error that carries the whole result."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine.errors import EngineError
 from engine.library.talks import Ended
 from engine.limits import Usage
 from engine.messages.results import Change, WorkerResult
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An agent's answer, and what it did.
+    """An agent's answer and its changes.
 
     Attributes:
         text: Its last message.
-        change: The commits it made, imported into the repository, since the conversation began;
-            None where it changed nothing.
-        usage: What the attempt used: processor, memory, tokens, money; None where it is not known.
-        worker: Its name for the engine, `run/step/worker_1`: to land, to look at, to retry.
-        result: All that the engine's report says of it.
+        change: Its commits since the start of the conversation, imported into the repository; None
+            if it changed nothing.
+        usage: The processor time, memory, tokens and money of the attempt; None where unknown.
+        worker: Its name in the engine, `run/step/worker_1`, for landing, looking and retrying.
+        result: Its part of the engine's report.
     """
 
     text: str
@@ -39,14 +40,14 @@ class Reply:
 
 
 class AgentRunFailed(EngineError):
-    """An agent's attempt failed, was stopped, or its check did not pass; what it did is kept.
+    """An agent's attempt failed, was stopped, or its check did not pass; its work is kept.
 
     Attributes:
-        result: All that the engine's report says of it: phase, cause, limit, error, usage.
-        change: What it had changed until then, collected like any other work.
+        result: Its part of the engine's report: phase, cause, limit, error, usage.
+        change: Its changes until then, collected like any other work.
     """
 
-    hint = "`result` says why; its work so far is kept on `result.branch`."
+    hint = "`result` says why; the work so far is on `result.branch`."
 
     def __init__(self, worker: str, result: WorkerResult, change: Change | None = None) -> None:
         self.worker, self.result, self.change = worker, result, change
@@ -74,7 +75,7 @@ def reply_of(ended: Ended) -> Reply:
 
 @dataclass(frozen=True)
 class Turn:
-    """One exchange of a conversation; `text` is what was answered, or why nothing was."""
+    """One exchange of a conversation; `text` is the answer, or the reason why there is none."""
 
     prompt: str
     text: str
@@ -111,12 +112,12 @@ class TurnHistory:
             part = f"User:\n{_short(turn.prompt)}\n\nYou:\n{_short(turn.text) or '(no answer)'}"
             room -= len(part)
             if room < 0:
-                parts.append("(What was said before is left out.)")
+                parts.append("(Earlier messages are left out.)")
                 break
             parts.append(part)
         said = "\n\n".join(reversed(parts))
         return (
-            "You take up a conversation. The working tree holds what was done in it so far.\n\n"
+            "You continue a conversation. The working tree holds the work so far.\n\n"
             f"{said}\n\nUser:\n{text}"
         )
 

@@ -181,7 +181,7 @@ class _Engines:
             return engine
 
     def drop(self, engine: LoopThread[Engine]) -> None:
-        """Let go of it; it is closed with its last holder."""
+        """Release it; it is closed with its last holder."""
         with self._lock:
             left = self._holders[engine] - 1
             if left:

@@ -57,9 +57,9 @@ class SessionWords(TypedDict, total=False):
 class IsolatedAgentSession:
     """One worker's workspace, branch, database and limits, open for several pieces of work.
 
-    Whatever is run in it works in the same workspace, one after the other. When it is left, what
-    runs is ended and the workspace is removed; the work stays on its ref and its branch, and can
-    still be reviewed and landed.
+    Everything that you run in it works in the same workspace, one after the other. At the end,
+    plait stops what runs and removes the workspace. The work stays on its ref and its branch, and
+    you can still review and land it.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only words that a program says once
@@ -106,8 +106,8 @@ class IsolatedAgentSession:
         """
         if not STEP_NAME.fullmatch(name):
             raise AgentError(
-                f"{name!r} cannot name a session",
-                hint="Use up to 40 small letters, digits, - and _, not beginning with - or _.",
+                f"{name!r} is not a valid session name",
+                hint="Use up to 40 lowercase letters, digits, - and _. Do not start with - or _.",
             )
         self._name = name
         self._who = AgentSource(
@@ -175,7 +175,7 @@ class IsolatedAgentSession:
 
     @property
     def workspace(self) -> Path:
-        """Return the folder that everything in this session works in."""
+        """Return the folder of its workspace."""
         return Path(self._open_place.reply.result.workspace or "")
 
     @property
@@ -190,21 +190,21 @@ class IsolatedAgentSession:
 
     @property
     def worker(self) -> str:
-        """Return its name for the engine, `run/step/worker_1`."""
+        """Return its name in the engine, `run/step/worker_1`."""
         return self._open_place.worker
 
     async def run(self, work: Work, prompt: str = "") -> Reply:
-        """Run something in the workspace, and wait for its end; its changes are collected.
+        """Run something in the workspace, wait for its end, and collect its changes.
 
         Args:
-            work: A prompt for the session's agent; an argv, whose exit code is its verdict; or
-                a function of a prompt and, if it wants, a `CallContext`.
-            prompt: What an argv or a function is told.
+            work: A prompt for the session's agent, an argv whose exit code is its verdict, or a
+                function that takes a prompt and, optionally, a `CallContext`.
+            prompt: The prompt for an argv or a function.
 
         Raises:
-            AgentRunFailed: It failed or was stopped; what it had changed is kept, and the session
-                goes on.
-            AgentError: Something runs already, or the session is not open.
+            AgentRunFailed: It failed or was stopped. Its changes are kept, and the session
+                continues.
+            AgentError: The session is busy or not open.
         """
         who, text = self._meant(work, prompt)
         worker = self.worker  # known to be open before an engine is: nobody would close that
@@ -232,14 +232,14 @@ class IsolatedAgentSession:
         command = RetryWorker(worker=worker, mode=RetryMode.RESUME, prompt=text, agent=choice)
         ended = await talks.go_on(engine, command, hearing, leave=talks.stop)
         if isinstance(ended, Refused):
-            raise AgentError(f"the session cannot go on: {ended.reason}", hint=ended.hint)
+            raise AgentError(f"the session cannot continue: {ended.reason}", hint=ended.hint)
         return ended
 
     @contextmanager
     def _busy(self) -> Iterator[None]:
         if self._is_busy:
             raise AgentError(
-                f"something runs in the session {self._name}",
+                f"the session {self._name} is busy",
                 hint="Wait for it, or open another session.",
             )
         self._is_busy = True
@@ -251,7 +251,7 @@ class IsolatedAgentSession:
     async def land(
         self, *, to: str | None = None, style: str | None = None
     ) -> Landed | Conflicted | Refused:
-        """Move what was changed in it onto its target; then nothing more can be run in it."""
+        """Land its changes on the target; after that, you can run nothing more in it."""
         worker = self.worker
         return await self._seat.do(lambda engine: engine.land(worker, to=to, style=style))
 

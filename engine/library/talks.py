@@ -1,4 +1,4 @@
-"""One conversation as a run of an engine: begun, followed to its end, gone on with, put away.
+"""One conversation as a run of an engine: begun, followed to its end, gone on with, released.
 
 Everything here happens in the engine's own loop. A conversation is a run with one worker; each turn
 is an attempt of it, so that consoles show it, refs keep it and journals tell it like any other.
@@ -6,7 +6,6 @@ is an attempt of it, so that consoles show it, refs keep it and journals tell it
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 import anyio
 
@@ -18,6 +17,7 @@ from engine.messages.events import Told
 from engine.messages.results import Change, Question, WorkerResult, WorkerView
 from engine.phases import Phase
 from engine.plan.model import Plan
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class _Telling:
             self._moved = anyio.Event()
 
     async def wait_told(self, seq: int) -> None:
-        """Return when everything up to this event has been told."""
+        """Return when everything up to this event has been reported."""
         while self._observe is not None and self._seq < seq:
             await self._moved.wait()
 
@@ -139,7 +139,7 @@ async def stop(engine: Engine, worker: str) -> None:
 
 
 async def release(engine: Engine, worker: str) -> None:
-    """End what runs of it, give its workspace back as far as all is kept, and let go of its run."""
+    """End what runs of it, give its workspace back as far as all is kept, and release its run."""
     with suppress(EngineError):
         await _end(engine, worker)
     with suppress(WorkspaceError):

@@ -5,6 +5,7 @@ or clocks: the caller brings the three versions and takes the result away.
 """
 
 from engine.merge.adopting import adopted, has_markers
+from engine.merge.anew import basis_of, beside, stale
 from engine.merge.both_sides import union
 from engine.merge.choices import (
     Choice,
@@ -18,16 +19,18 @@ from engine.merge.choices import (
 )
 from engine.merge.conflict import FileConflict, FileSide, OpenDecisions, SideNames
 from engine.merge.documents import reads_still
+from engine.merge.formatting import Formatted, formatted_ideas
 from engine.merge.habits import (
     Habit,
     Lessons,
     Refusals,
     habit_after,
+    last_picks,
     lessons,
     pick_of,
     with_lessons,
 )
-from engine.merge.ideas import Rule
+from engine.merge.ideas import Idea, Rule
 from engine.merge.journal import HunkAt
 from engine.merge.kinds import ConflictKind, kind_named
 from engine.merge.linediff import LineChange, LineDiff
@@ -72,9 +75,11 @@ __all__ = [
     "FilePlace",
     "FileResult",
     "FileSide",
+    "Formatted",
     "Habit",
     "HunkAt",
     "HunkKey",
+    "Idea",
     "Lessons",
     "LineChange",
     "LineDiff",
@@ -106,14 +111,18 @@ __all__ = [
     "WeavingRefused",
     "Whole",
     "adopted",
+    "basis_of",
+    "beside",
     "best",
     "changed_words",
     "choice_of",
     "combine",
     "compare",
+    "formatted_ideas",
     "habit_after",
     "has_markers",
     "kind_named",
+    "last_picks",
     "lessons",
     "merge_texts",
     "options",
@@ -122,6 +131,7 @@ __all__ = [
     "propose",
     "reads_still",
     "split_lines",
+    "stale",
     "text_of",
     "union",
     "weave",

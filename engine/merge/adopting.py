@@ -44,7 +44,7 @@ def has_markers(content: bytes) -> bool:
 def adopted(conflict: FileConflict, wrote: bytes, now: bytes) -> bytes | None:
     """The file as it is now, its open conflicts between our markers, fit for `session.edited`.
 
-    None where it cannot be told which conflicts are still open in it.
+    None where it cannot be known which conflicts are still open in it.
 
     Args:
         conflict: What is to be decided about the file.

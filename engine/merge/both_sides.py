@@ -106,7 +106,7 @@ def _says_little(between: Lines) -> bool:
 
 
 def _written(text: TextMerge, spot: _Spot, part: Part | None) -> bytes:
-    """Return the text that stands in the place of a spot."""
+    """Return the text that replaces a spot."""
     target = b"".join(text.target[spot.target : spot.target_end])
     incoming = b"".join(text.incoming[spot.incoming : spot.incoming_end])
     if not spot.settled:

@@ -2,7 +2,7 @@
 
 An open hunk stands between conflict markers that carry its key. Only such markers are ever read
 back; other lines that look like markers are content. A block whose markers are whole is still
-open, one that is gone is decided, and a marker left alone is a mistake that is told.
+open, one that is gone is decided, and a marker left alone is a mistake that is reported.
 """
 
 import re
@@ -55,7 +55,7 @@ def check_markers(content: bytes) -> None:
     alone = _ALONE.search(rest)
     if alone:
         line = rest.count(b"\n", 0, alone.start()) + 1
-        raise ValueError(f"line {line}: a marker of a conflict without its others")
+        raise ValueError(f"line {line}: a conflict marker without its counterparts")
 
 
 def filled(content: bytes, texts: Mapping[HunkKey, bytes]) -> bytes:

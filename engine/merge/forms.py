@@ -110,7 +110,7 @@ def _bare(line: bytes) -> bytes:
 def _edit_one_line(
     base: Sequence[bytes], target: Sequence[bytes], incoming: Sequence[bytes]
 ) -> bool:
-    """Tell whether both sides put something in the place of one line: these are no additions."""
+    """Tell whether both sides replace one line: these are no additions."""
     mine, theirs = (
         [edit for edit in edits(base, side) if edit.start < edit.end and edit.items]
         for side in (target, incoming)

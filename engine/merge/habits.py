@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.merge.choices import Pick, text_of
+from engine.merge.conflict import FileConflict
 from engine.merge.ideas import Rule
 from engine.merge.proposals import LIKELY, Proposal
 from engine.merge.session import ResolutionSession
@@ -94,23 +95,49 @@ class Lessons(NamedTuple):
 
 
 def lessons(
-    session: ResolutionSession, offered: Callable[[ConflictHunk], Sequence[Proposal]]
+    session: ResolutionSession,
+    offered: Callable[[ConflictHunk], Sequence[Proposal]],
+    before: Sequence[Pick | None] = (),
 ) -> Mapping[tuple[bytes, HunkKey], Lessons]:
-    """Return the lessons for each hunk that is still open, by path and key."""
-    return dict(_lessons(session, offered))
+    """Return the lessons for each hunk that is still open, by path and key.
+
+    `before` is what was picked in the merges before this one: the earlier commits of a rebase.
+    """
+    return dict(_lessons(session, offered, before))
+
+
+def last_picks(
+    session: ResolutionSession, before: Sequence[Pick | None] = ()
+) -> tuple[Pick | None, ...]:
+    """Return what was picked last, after what was picked before: as much as makes a habit."""
+    picks = [
+        pick_of(hunk, text)
+        for conflict in session.conflicts
+        for hunk, text in _decided(session, conflict)
+        if text is not None
+    ]
+    return (*before, *picks)[-_ENOUGH:]
+
+
+def _decided(
+    session: ResolutionSession, conflict: FileConflict
+) -> Iterator[tuple[ConflictHunk, bytes | None]]:
+    """Yield the hunks of a file, each with the text that was decided; None where it is open."""
+    decided = session.resolutions.get(conflict.path)
+    for hunk in conflict.open.hunks:
+        choice = decided.hunks.get(hunk.key) if decided else None
+        yield hunk, text_of(hunk, choice) if choice is not None else None
 
 
 def _lessons(
-    session: ResolutionSession, offered: Callable[[ConflictHunk], Sequence[Proposal]]
+    session: ResolutionSession,
+    offered: Callable[[ConflictHunk], Sequence[Proposal]],
+    before: Sequence[Pick | None],
 ) -> Iterator[tuple[tuple[bytes, HunkKey], Lessons]]:
-    before: list[Pick | None] = []
     refusals = Refusals()
     for conflict in session.conflicts:
         in_file: list[Pick | None] = []
-        decided = session.resolutions.get(conflict.path)
-        for hunk in conflict.open.hunks:
-            choice = decided.hunks.get(hunk.key) if decided else None
-            text = text_of(hunk, choice) if choice is not None else None
+        for hunk, text in _decided(session, conflict):
             if text is not None:
                 in_file.append(pick_of(hunk, text))
                 refusals.add(offered(hunk), text)

@@ -34,6 +34,7 @@ class Rule(StrEnum):
     REMEMBERED = "remembered"
     LIKEWISE = "likewise"
     ASKED = "asked"
+    ASSISTED = "assisted"
     RENAMED = "renamed"
     WHITESPACE = "whitespace"
     CONTAINED = "contained"
@@ -45,6 +46,7 @@ class Rule(StrEnum):
     BOTH = "both"
     UNION = "union"
     FAVOURED = "favoured"
+    FORMATTED = "formatted"
 
 
 class Idea(NamedTuple):
@@ -82,8 +84,8 @@ def ideas(hunk: ConflictHunk) -> list[Idea]:
 def _doubted(hunk: ConflictHunk, found: list[Idea]) -> list[Idea]:
     """Mark ideas that put edits side by side where there is another reading.
 
-    Such are: lines taken away right where the other side put some in, a list in which the order of
-    the same additions would be another, and blanks that one side changed along with words.
+    Such are lines taken away right where the other side put some in. Others are a list in which the
+    same additions could have another order, and blanks that one side changed along with words.
     """
     doubted = {Rule.WORDS, Rule.ADJACENT}
     if _taken_where_put(hunk):
@@ -112,7 +114,7 @@ def _is_removal(edit: Edit) -> bool:
 
 def _of_blanks_and_numbers(hunk: ConflictHunk) -> Iterator[Idea]:
     for side, text in respaced(hunk):
-        yield Idea(Rule.WHITESPACE, text, f"the {side} side changed blanks only", "whitespace")
+        yield Idea(Rule.WHITESPACE, text, f"the {side} side changed only white space", "whitespace")
     found = newer(hunk)
     if found:
         side, text = found
@@ -128,7 +130,7 @@ def _of_lists(hunk: ConflictHunk) -> Iterator[Idea]:
         yield Idea(Rule.LIST, text, reason, "list ordered" if ordered else "list")
     longer = lengthened(hunk)
     if longer is not None:
-        reason = "a list; both sides' items at its end, the target side's first"
+        reason = "a list; both sides' items at the end, the target side's first"
         yield Idea(Rule.LIST, longer, reason, "list longer")
     items = united_items(hunk)
     if items:
@@ -147,13 +149,13 @@ def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
     if not inserts_share_a_place(mine, theirs):
         beside = both_edits(hunk.base, mine, theirs)
         if beside is not None:
-            reason = "the edits lie side by side; no line was changed by both"
+            reason = "the edits are side by side; no line was changed by both"
             yield Idea(Rule.ADJACENT, beside, reason, "adjacent")
             return
     for first, second, name in ways:
         shared = both_edits(hunk.base, first, second, share=True)
         if shared is not None:
-            reason = f"the {name} side's first; both added here"
+            reason = f"both added here, the {name} side's first"
             yield Idea(Rule.BOTH, shared, reason, f"both added, {name} first")
         elif len(first) + len(second) <= _FEW_EDITS:
             text = favouring(hunk.base, first, second)
@@ -172,7 +174,7 @@ def _of_additions(hunk: ConflictHunk) -> Iterator[Idea]:
     blocks = min(len(hunk.target), len(hunk.incoming)) > 1
     if gap and blocks and not any(map(_is_blank, (hunk.target[-1], hunk.incoming[0]))):
         text = join_all((*hunk.target, *gap, *hunk.incoming), hunk.ending)
-        yield Idea(Rule.BOTH, text, "both sides, blank lines between as above them", "both apart")
+        yield Idea(Rule.BOTH, text, "both sides, with blank lines between as above", "both apart")
 
 
 def _is_blank(line: bytes) -> bool:
@@ -182,14 +184,14 @@ def _is_blank(line: bytes) -> bool:
 def _of_one_side(three: Three) -> Iterator[Idea]:
     """One side as it is, or with the other's names."""
     for side, text in contained(three):
-        reason = f"the {side} side has all that the other changed, and more"
+        reason = f"the {side} side includes every change of the other, and more"
         yield Idea(Rule.CONTAINED, text, reason, "contained")
     for side, text in superseded(three):
-        reason = f"the {side} side rewrote all that the other changed a little"
+        reason = f"the {side} side rewrote what the other changed a little"
         kind = "superseded" if text.strip() else "superseded by nothing"
         yield Idea(Rule.SUPERSEDED, text, reason, kind)
     for side, text in renamed(three):
-        reason = f"the {side} side only gave new names; the other's text with those names"
+        reason = f"the {side} side only renamed; the other's text with the new names"
         yield Idea(Rule.RENAMED, text, reason, "renamed")
 
 
@@ -199,7 +201,7 @@ def _of_words(three: Three) -> Iterator[Idea]:
         return
     calm = three.combined_without_blanks()
     if calm is not None:
-        reason = "the edits touch different words; blanks as in the target"
+        reason = "the edits touch different words; white space as in the target"
         yield Idea(Rule.WORDS, calm, reason, "words but blanks")
     combined = three.combined()
     if combined is not None:
@@ -207,12 +209,17 @@ def _of_words(three: Three) -> Iterator[Idea]:
         return
     beside = both_edits(three.base, three.target.edits, three.incoming.edits)
     if beside is not None:
-        yield Idea(Rule.WORDS, beside, "the edits touch, word by word", "words beside")
+        yield Idea(
+            Rule.WORDS,
+            beside,
+            "the edits are side by side; no word was changed by both",
+            "words beside",
+        )
         return
     for first, second in three.ways:
         shared = both_edits(three.base, first.edits, second.edits, share=True)
         if shared is not None:
-            reason = f"the {first.name} side's first; both put words into one place"
+            reason = f"both added words here, the {first.name} side's first"
             yield Idea(Rule.WORDS, shared, reason, f"words, {first.name} first")
         elif len(first.edits) + len(second.edits) <= _FEW_EDITS:
             text = favouring(three.base, first.edits, second.edits)

@@ -82,13 +82,16 @@ class FileSet:
     """A path has this content and mode, whatever the merge says; no content: the path is gone.
 
     `fingerprint` is empty where the path is no conflict of the merge. Hunks that stand between
-    markers in the content (`engine.merge.editing`) are still open.
+    markers in the content (`engine.merge.editing`) are still open. `by` is the command that made
+    the content, if one did, and `basis` names the rest of the result that it made it from.
     """
 
     path: bytes
     fingerprint: str
     content: bytes | None
     mode: str
+    by: str = ""
+    basis: str = ""
 
     @property
     def marked(self) -> frozenset[HunkKey]:
@@ -135,7 +138,8 @@ def _file_to_json(entry: WholeChosen | ModeChosen | PlaceChosen | FileSet) -> di
     match entry:
         case FileSet():
             content = None if entry.content is None else pack(entry.content)
-            return {"did": "set_file", "content": content, "mode": entry.mode}
+            made = {"by": entry.by, "basis": entry.basis} if entry.by else {}
+            return {"did": "set_file", "content": content, "mode": entry.mode, **made}
         case WholeChosen():
             return {"did": "choose_whole", "whole": str(entry.choice)}
         case ModeChosen():
@@ -164,7 +168,9 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
 def _file_entry(data: Mapping[str, object], path: bytes, fingerprint: str) -> Entry:
     match data:
         case {"did": "set_file", "content": content, "mode": str(mode)}:
-            return FileSet(path, fingerprint, None if content is None else unpack(content), mode)
+            made = (str(data.get("by", "")), str(data.get("basis", "")))
+            text = None if content is None else unpack(content)
+            return FileSet(path, fingerprint, text, mode, *made)
         case {"did": "choose_whole", "whole": str(choice)}:
             return WholeChosen(path, fingerprint, Whole(choice))
         case {"did": "choose_mode", "mode": str(mode)}:

@@ -63,7 +63,7 @@ def kind_named(name: str) -> ConflictKind:
 
 
 def kind_by_modes(kind: ConflictKind, modes: tuple[str | None, str, str]) -> ConflictKind:
-    """The kind, told more exactly by the file modes of base, target and incoming.
+    """The kind, described more exactly by the file modes of base, target and incoming.
 
     git reports links, submodules, files added twice and files that differ in their mode alone as
     conflicts of contents.
@@ -85,7 +85,7 @@ def kind_by_modes(kind: ConflictKind, modes: tuple[str | None, str, str]) -> Con
 def kind_by_style(
     kind: ConflictKind, base: bytes | None, target: bytes, incoming: bytes
 ) -> ConflictKind:
-    """The kind, told more exactly by the contents: whether it is only a matter of style."""
+    """The kind, described more exactly by the contents: whether it is only a matter of style."""
     if kind not in (ConflictKind.CONTENTS, ConflictKind.ADD_ADD, ConflictKind.BINARY):
         return kind
     mine, theirs = Style.of(target), Style.of(incoming)

@@ -34,10 +34,15 @@ class Proposal(NamedTuple):
 
 
 class OutsideAnswer(NamedTuple):
-    """An answer that somebody was asked for: an agent, another tool."""
+    """An answer that somebody was asked for: an agent, another tool.
+
+    One that was fetched ahead was wanted by no human yet.
+    """
 
     by: str
     text: bytes
+    reason: str = ""
+    is_ahead: bool = False
 
 
 _MOST = 6
@@ -56,13 +61,16 @@ def propose(
     *,
     memory: Memory | None = None,
     asked: Iterable[OutsideAnswer] = (),
+    more: Iterable[Idea] = (),
     accepts: Callable[[ConflictHunk, bytes], bool] | None = None,
 ) -> tuple[Proposal, ...]:
     """Return what to offer for a hunk: at most six texts, and none that `accepts` turns down.
 
+    `more` are ideas that do not come from the hunk's own texts.
+
     A text that a single key makes anyway (a side, both, …) is offered only when it is likely.
     """
-    every = (*_recalled(hunk, memory), *_asked(asked), *ideas(hunk))
+    every = (*_recalled(hunk, memory), *_asked(asked), *more, *ideas(hunk))
     ranked = sorted(
         (_proposal(found, hunk, pick) for found, pick in by_text(hunk, every).values()),
         key=lambda rated: -rated[0],
@@ -145,4 +153,6 @@ def _recalled(hunk: ConflictHunk, memory: Memory | None) -> Iterator[Idea]:
 
 def _asked(asked: Iterable[OutsideAnswer]) -> Iterator[Idea]:
     for answer in asked:
-        yield Idea(Rule.ASKED, answer.text, f"proposed by {answer.by}", "asked")
+        rule = Rule.ASSISTED if answer.is_ahead else Rule.ASKED
+        why = f": {answer.reason}" if answer.reason else ""
+        yield Idea(rule, answer.text, f"proposed by {answer.by}{why}", "asked")

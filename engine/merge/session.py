@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from engine.errors import WorkspaceError
+from engine.merge.adopting import has_markers
 from engine.merge.choices import Choice, Pick, choice_of, text_of
 from engine.merge.conflict import EXECUTABLE, REGULAR, FileConflict
 from engine.merge.editing import check_markers, keys_marked, written
@@ -115,7 +116,7 @@ class ResolutionSession:
         """Decide a whole path."""
         conflict, whole = self.conflict(path), Whole(choice)
         if option(conflict, whole) is None:
-            raise ValueError(f"{whole!r} is no choice for a conflict of {conflict.kind}")
+            raise ValueError(f"{whole!r} is not a choice for a conflict of {conflict.kind}")
         return self._with(WholeChosen(path, conflict.fingerprint, whole))
 
     def choose_mode(self, path: bytes, mode: str) -> "ResolutionSession":
@@ -141,8 +142,15 @@ class ResolutionSession:
         if mode not in (REGULAR, EXECUTABLE, _LINK):
             raise ValueError(f"not a mode of a file: {mode!r}")
         self._check_markers(path, content or b"")
+        return self._with(FileSet(path, self._fingerprint(path), content, mode))
+
+    def made(self, path: bytes, content: bytes, *, by: str, basis: str) -> "ResolutionSession":
+        """Put what a command made at a path; `basis` names what it made it from."""
+        if has_markers(content):
+            raise ValueError("it has conflict markers")
         conflict = self._by_path.get(path)
-        return self._with(FileSet(path, conflict.fingerprint if conflict else "", content, mode))
+        mode = (conflict and conflict.mode.resolved) or REGULAR
+        return self._with(FileSet(path, self._fingerprint(path), content, mode, by, basis))
 
     def edited(self, path: bytes, text: bytes) -> "ResolutionSession":
         """Take over what an editor made of `edit_text`.
@@ -297,7 +305,7 @@ class ResolutionSession:
         if any(text_of(hunk, choice) is None for _, hunk in hunks):
             raise ValueError(f"{choice!r} does not fit this hunk")
         if any(self._is_of_made_base(path, choice) for path, _ in hunks):
-            raise ValueError("this base has markers: git made it of several that conflict")
+            raise ValueError("this base has conflict markers: git merged it from several bases")
         return self._with(
             HunksChosen(tuple(HunkAt(path, hunk.key) for path, hunk in hunks), choice)
         )
@@ -306,12 +314,16 @@ class ResolutionSession:
         """Tell if this would put the markers of a base into the result that nobody wrote."""
         return choice is Pick.BASE and self.conflict(path).is_base_made
 
+    def _fingerprint(self, path: bytes) -> str:
+        conflict = self._by_path.get(path)
+        return conflict.fingerprint if conflict else ""
+
     def _check_markers(self, path: bytes, text: bytes) -> None:
         check_markers(text)
         conflict = self._by_path.get(path)
         known = {hunk.key for hunk in conflict.open.hunks} if conflict else set()
         if not keys_marked(text) <= known:
-            raise ValueError("the text has the markers of a conflict that is not this file's")
+            raise ValueError("the text has conflict markers that do not belong to this file")
 
     def _hunk(self, path: bytes, key: HunkKey | int) -> ConflictHunk:
         conflict = self.conflict(path)

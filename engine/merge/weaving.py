@@ -76,7 +76,7 @@ class WeavingRefused(NamedTuple):
         path = first.path.decode(errors="replace")
         more = f", and {len(self.clashes) - 1} more" if len(self.clashes) > 1 else ""
         who = f"{first.candidates[0]} and {second.candidates[0]}"
-        return f"{who} change the same place of {path}, line {first.start + 1}{more}"
+        return f"{who} change the same lines of {path}, at line {first.start + 1}{more}"
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def _options(conflict: FileConflict) -> Iterator[Option]:
     """One after the other, because merging a large file only to show a side would be felt."""
     if conflict.is_complaint:
         for choice in (Whole.TARGET, Whole.INCOMING):
-            effect = "every file stays where the merge has it; nothing is taken away"
+            effect = "every file stays where the merge put it; nothing is removed"
             yield Option(choice, "leave as merged", effect, ())
         return
     yield from _sides(conflict)
@@ -135,7 +135,7 @@ def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: st
         return Option(choice, f"delete, as {name}", effect, gone(conflict))
     effect = f"{shown(side.path)} as {name} has it{_described(conflict, side)}"
     if conflict.below:
-        effect += f"; {_files(conflict)} of the directory go"
+        effect += f"; this removes {_files(conflict)} of the directory"
     path = _home(conflict, side)
     results = (result_of(side, path), *gone(conflict, path))
     return Option(choice, f"keep {owned(name)}", effect, results)
@@ -191,7 +191,7 @@ def _merges(conflict: FileConflict) -> Iterator[Option]:
     path = conflict.path
     if not text.hunks:
         content = text.render(lambda hunk: b"".join(hunk.base))
-        effect = "both changes; aligned line by line they do not meet"
+        effect = "both changes; aligned line by line, they do not overlap"
         yield Option(Whole.MERGED, "both changes", effect, _only(conflict, path, mode, content))
     else:
         effect = "both sides of every conflict, target first, shared lines once"

@@ -63,8 +63,8 @@ def changed_words(before: bytes, after: bytes) -> ChangedWords:
 def compare(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[MarkedLine, ...]:
     """The lines of a side against the base, with their changed words.
 
-    Within a change, the lines taken away are paired in order with those added that resemble them
-    most, so that a line pushed down by a new one above it is still compared with itself.
+    Within a change, the lines taken away are paired in order with the most similar added ones. So a
+    line pushed down by a new one above it is still compared with itself.
     """
     lines: list[MarkedLine] = []
     at = 0

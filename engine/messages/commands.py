@@ -6,12 +6,12 @@ decides something about conflicts: one at a time, each of which undo reverts. It
 keep bytes that are no UTF-8 by `surrogateescape`.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.limits import Limits
 from engine.messages.results import AnswerScope
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +121,13 @@ class RedoChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Regenerate:
+    """Make a generated file anew, by the manifest's command, from the result as it is decided."""
+
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForgetAnswer:
     """Never offer this remembered answer again."""
 
@@ -176,6 +183,7 @@ ResolutionAction = (
     | Reopen
     | UndoChoice
     | RedoChoice
+    | Regenerate
     | ForgetAnswer
     | ConfirmAnswer
     | AskAgent
@@ -450,7 +458,7 @@ Command = (
 
 @dataclass(frozen=True)
 class Accepted:
-    """The command was taken; `note` says what it will do."""
+    """The command was accepted; `note` says what happens now."""
 
     note: str = ""
 
@@ -467,7 +475,7 @@ class RefusalKind(StrEnum):
 
 @dataclass(frozen=True)
 class Refused:
-    """The command was not taken, and why; `hint` says what would help."""
+    """The command was refused, with a reason; `hint` says what you can do."""
 
     reason: str
     hint: str = ""
@@ -477,7 +485,7 @@ class Refused:
 
 @dataclass(frozen=True, kw_only=True)
 class Conflicted:
-    """The change and its target cannot be merged without a human; nothing was moved."""
+    """The change conflicts with its target, so a human must resolve it; nothing moved."""
 
     worker: str
     paths: tuple[str, ...]

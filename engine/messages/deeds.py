@@ -5,10 +5,10 @@ A dump of output is one deed, however long it is: it never pushes out what the a
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from engine.messages.logs import LogKind
+from engine.values import dataclass
 
 MOST = 12
 """So many deeds are told, and so many of the last lines of an output."""

@@ -1,12 +1,13 @@
 """A change as a diff of plain data: files, hunks, lines, and the key that a hunk is known by."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from hashlib import blake2b
 from typing import ClassVar
+
+from engine.values import dataclass
 
 
 class Sign(StrEnum):
@@ -30,9 +31,12 @@ class FileKind(StrEnum):
     SUBMODULE = "submodule"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of a hunk and its numbers on both sides; only a file's last may lack its end."""
+    """One line of a hunk and its numbers on both sides; only a file's last may lack its end.
+
+    Bytes that are no UTF-8 are in its text as `os.fsdecode` has them in names.
+    """
 
     sign: Sign
     text: str
@@ -74,6 +78,7 @@ class FileDiff:
 
     Attributes:
         is_binary: Its content is no text: no line of it is here.
+        is_picture: It is, or was, a picture; `note` says of what size.
         is_cut: It changes more than is here.
         added_in_all: The lines it adds where not all of them are here; None where they are.
         removed_in_all: Likewise.
@@ -88,6 +93,7 @@ class FileDiff:
     hunks: tuple[Hunk, ...] = ()
     is_generated: bool = False
     is_binary: bool = False
+    is_picture: bool = False
     is_cut: bool = False
     note: str = ""
     added_in_all: int | None = None
@@ -109,6 +115,20 @@ class FileDiff:
         """Return how many lines it removes, shown or not."""
         here = sum(hunk.removed for hunk in self.hunks)
         return here if self.removed_in_all is None else self.removed_in_all
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSides:
+    """A file of a change, whole: as it was and as it is; None where it was not or is not there.
+
+    Attributes:
+        is_cut: It is too large to be here, on one side or both.
+    """
+
+    path: str
+    old: bytes | None = None
+    new: bytes | None = None
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +185,8 @@ def keys_of(diff: ChangeDiff, index: int) -> tuple[str, ...]:
 
 def file_key(file: FileDiff) -> str:
     """Return a key for a file of a change that has no hunks to name."""
+    from hashlib import blake2b  # noqa: PLC0415  OpenSSL costs 3 ms
+
     return blake2b(f"{file.path}\0".encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
 
@@ -173,6 +195,8 @@ def hunk_key(file: FileDiff, hunk: Hunk) -> str:
 
     A live edit elsewhere moves a hunk and leaves it seen; an edit inside makes it new again.
     """
+    from hashlib import blake2b  # noqa: PLC0415  OpenSSL costs 3 ms
+
     digest = blake2b(file.path.encode(errors="surrogatepass"), digest_size=12)
     for line in hunk.lines:
         if line.sign is not Sign.KEPT:

@@ -4,7 +4,6 @@ Events that *must arrive* are journalled with the fact that caused them and carr
 others are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.limits import LimitHit, Usage
@@ -21,6 +20,7 @@ from engine.messages.roles import Speaker
 from engine.messages.served import Served
 from engine.phases import Phase, StopCause
 from engine.plan.model import Clamp
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +82,13 @@ class LimitHitSeen(OfAttempt):
 
 @dataclass(frozen=True, kw_only=True)
 class RateLimitMet(OfAttempt):
-    """An agent waits until its model takes requests again, and the HTTP status it was told."""
+    """An agent waits until its model takes requests again, and the HTTP status it got.
 
-    until: float
+    Not every agent says until when: `until` is None for the others. Where a client does not
+    report the status, that is `busy`.
+    """
+
+    until: float | None
     status: str
 
 
@@ -117,7 +121,7 @@ class Steered(OfAttempt):
     """A human said something to a running agent, and what has become of it so far.
 
     It is queued, then delivered to the agent, or refused where the attempt does not hear it: then
-    the next attempt is told, and delivered follows.
+    the next attempt gets it, and delivered follows.
     """
 
     text: str
@@ -207,7 +211,7 @@ class Landed(OfAttempt):
 
     Attributes:
         is_despite_check: A human overruled its check.
-        note: Why it became another history than was asked for, in words; empty where it did not.
+        note: What git left out of the merge, or why the history differs; empty if neither is so.
     """
 
     target: str

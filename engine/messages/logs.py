@@ -3,13 +3,16 @@
 A flood is millions of lines of which a console shows some dozens, so nothing here is done for each.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from typing import Self, overload
+
+from engine.values import dataclass
 
 KEPT_LINES = 10_000
 """So many of the newest lines an engine has at hand; those before are in the recording."""
@@ -60,7 +63,7 @@ class LogPiece:
             yield line
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class LogLines(Sequence[LogLine]):
     """Lines of a log, each made when it is looked at; `pieces` are what they are made from."""
 

@@ -4,7 +4,7 @@ How a conflict becomes a view is `engine.review.showing`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from engine.messages.diffs import ChangeDiff
 from engine.messages.questions import Ask
 from engine.messages.results import Change, CheckResult, Moment, Outcome
 from engine.phases import Phase
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,7 @@ class MergedFileView:
         by: `incoming` where the target had left it alone, `both` where both sides changed it.
         kind: What becomes of it for the target: A, D, M, R or T.
         near: How many changes of it lie close to one of the other side's.
+        regenerate: The command that makes it anew; empty where the manifest names none.
     """
 
     path: str
@@ -42,6 +44,7 @@ class MergedFileView:
     added: int | None = None
     removed: int | None = None
     near: int = 0
+    regenerate: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +146,10 @@ class ConflictFileView:
         open_hunks: How many hunks are still to be decided.
         needs_whole: It is decided as a whole; likewise its mode and its place.
         whole: The option that was chosen for it; `mode` and `place` likewise.
-        is_edited: Its text was written by hand.
+        is_edited: Its text was written by hand, or by a command.
+        regenerate: The command that makes it anew; empty where the manifest names none.
+        made_by: The command that made its text, if one did.
+        is_stale: That text was made for another result, so the file is open again.
         text: As it stands, open hunks between markers, for an editor; only where it was asked for.
         pieces: The same in pieces, an open hunk as its base; likewise only where it was asked for.
         change: What the one side that kept the file did to its text, with some lines round it.
@@ -164,6 +170,9 @@ class ConflictFileView:
     mode: str | None = None
     place: str | None = None
     is_edited: bool = False
+    regenerate: str = ""
+    made_by: str = ""
+    is_stale: bool = False
     text: str | None = None
     base_path: str | None = None
     target_path: str | None = None
@@ -174,6 +183,24 @@ class ConflictFileView:
     change: tuple[LineView, ...] = ()
     target_commits: tuple[CommitView, ...] = ()
     incoming_commits: tuple[CommitView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssistView:
+    """An agent that is asked ahead about a merge, and what it came to.
+
+    Attributes:
+        unpriced: How many of its attempts did not say what they cost.
+        spent: The part of its budget that is used up, in words; empty while none is.
+    """
+
+    by: str
+    requests: int = 0
+    answers: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    spent: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +226,7 @@ class ConflictView:
         problem: Why the decisions, although complete, make no tree.
         is_thinking: Of very many hunks some have no proposals yet: the next look brings more.
         caveat: What git left out of this merge, because it would have died of it; else empty.
+        assist: Who is asked ahead, if the manifest names an agent for that.
     """
 
     run: str
@@ -228,6 +256,7 @@ class ConflictView:
     doing: str = ""
     next_step: str = ""
     caveat: str = ""
+    assist: AssistView | None = None
 
     @property
     def open_count(self) -> int:
@@ -313,6 +342,7 @@ class CandidateHunkView:
         old: The base's lines that give way to `new`; empty where the whole file changes.
         candidates: Who made exactly this change; `alike` also those who made it but for blanks.
         what: What it is if not lines: `created`, `deleted`, `mode 100755`, `whole file`.
+        before: Up to three lines of the base's file above it; `after` those below it.
     """
 
     key: str
@@ -324,6 +354,8 @@ class CandidateHunkView:
     candidates: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     what: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,6 +403,23 @@ class DecideConflict(Ask[ConflictView]):
     run: str
     worker: str
     action: ResolutionAction
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRisk:
+    """A file of a change, and why it deserves a look; a higher score is looked at first."""
+
+    path: str
+    score: float = 0.0
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadRisks(Ask[tuple[FileRisk, ...]]):
+    """List the files of a worker's change, those first that deserve the first look."""
+
+    run: str
+    worker: str
 
 
 @dataclass(frozen=True)
@@ -463,6 +512,15 @@ class ListMoments(Ask[tuple[Moment, ...]]):
 
 
 @dataclass(frozen=True)
+class MakeCheckpoint(Ask[Moment]):
+    """Keep a running worker's files as they are now, to begin again from."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+
+
+@dataclass(frozen=True)
 class LeaveOutHunks(Ask[Change]):
     """Let exactly these hunks stay behind when a change lands; the answer is what is left."""
 
@@ -500,6 +558,19 @@ class EditChange(Ask[Change]):
     worker: str
     file: FileText
     seen: Seen | None = None
+
+
+@dataclass(frozen=True)
+class ReadMix(Ask[ChangeDiff]):
+    """Show what hunks of a step's candidates make together, against where these began.
+
+    It keeps the objects of the mix, and makes no composite.
+    """
+
+    changes: ClassVar[bool] = True
+    run: str
+    step: str
+    hunks: Sequence[str]
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ A patch holds what moved since the patch before it. The first patch of a stream 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from operator import attrgetter
 
 from engine.messages.results import EngineView, RunView, StepView, WorkerView
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,16 +4,16 @@ The port has one way to ask. Whoever adds a question writes it here, or beside i
 answers it in `engine.run.answers`.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from engine.ids import RunId
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.logs import LogChunk
 from engine.messages.results import EngineView, Entrance, RunReport, RunView
 from engine.messages.served import Served, ServedLog
 from engine.plan.model import Plan
+from engine.values import dataclass
 
 A = TypeVar("A")
 A_co = TypeVar("A_co", covariant=True)
@@ -23,7 +23,8 @@ class Ask(Generic[A_co]):
     """A question to an engine; `A_co` is the type of the answer.
 
     Attributes:
-        changes: Answering it changes something, or enters a sandbox: a watcher may not ask it.
+        changes: A watcher may not ask it: answering it changes something, enters a sandbox, or
+            gives bytes in which nobody looks for secrets.
     """
 
     changes: ClassVar[bool] = False
@@ -146,7 +147,7 @@ class ReadDiff(Ask[ChangeDiff]):
     Attributes:
         against: Where it began if empty; or `target` (what landing it now would change there),
             another attempt (`@2`), or any revision.
-        context: How many lines are told round every change.
+        context: How many lines are reported round every change.
     """
 
     run: str
@@ -154,6 +155,22 @@ class ReadDiff(Ask[ChangeDiff]):
     attempt: int | None = None
     against: str = ""
     context: int = 3
+
+
+@dataclass(frozen=True)
+class ReadSides(Ask[tuple[FileSides, ...]]):
+    """Read files of a change whole, both sides: for what no line of a diff can show.
+
+    Attributes:
+        paths: Which files, by their names in the diff; one that it does not have is left out.
+    """
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    paths: tuple[str, ...]
+    attempt: int | None = None
+    against: str = ""
 
 
 @dataclass(frozen=True)

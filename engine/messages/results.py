@@ -4,7 +4,7 @@ A report is kept by the outside (its JSON is public); views are what consoles dr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -13,6 +13,7 @@ from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.deeds import Deed
 from engine.messages.served import Served
 from engine.phases import Phase, StopCause
+from engine.values import dataclass
 
 
 class Outcome(StrEnum):
@@ -228,6 +229,8 @@ class Question:
     Attributes:
         about: The tool and what it is about, as rules name it: `Bash(git push)`.
         danger: What the command would do that cannot be taken back; empty where nothing is known.
+        command: The whole command that a permission is about, where it is about one.
+        is_editable: The agent's client runs another command that a human writes in its place.
     """
 
     id: str
@@ -237,6 +240,8 @@ class Question:
     is_permission: bool = False
     about: str = ""
     danger: str = ""
+    command: str = ""
+    is_editable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,6 +332,7 @@ class WorkerView:
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
         edited: The files of its change that a human edited before it lands.
         landed: The commit that the target came to by its landing.
+        checkpoint_at: When the files of its running attempt were kept last, as they were then.
     """
 
     worker: str
@@ -378,6 +384,7 @@ class WorkerView:
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
     is_radar_seen: bool = False
+    checkpoint_at: float | None = None
     branch: str | None = None
     workspace: str | None = None
     site: str = ""
@@ -428,7 +435,7 @@ class LoginUse:
     """The usage of one login on one day, over all runs of all engines of this user.
 
     Attributes:
-        without_usd: How many of the attempts told no cost: then `usd` is the least it can be.
+        without_usd: How many of the attempts reported no cost: then `usd` is the least it can be.
         without_tokens: The same of tokens.
     """
 

@@ -1,7 +1,8 @@
 """Name the clients of an engine and their roles. The server decides what a role may do."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from engine.values import dataclass
 
 
 class Role(StrEnum):

@@ -1,9 +1,9 @@
 """Define the questions about the terminal of an agent, and what a console is shown of it."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.messages.questions import Ask
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +12,7 @@ class ScreenView:
 
     Attributes:
         drawn: The bytes, as text, that draw it on a new terminal; empty where nothing is new.
-        changes: A number that differs from the last one told where anything has changed.
+        changes: A number that differs from the last one where anything has changed.
         scrolled: So many lines have left the screen at its top.
         is_live: The agent runs, and hears what is typed.
     """
@@ -27,7 +27,7 @@ class ScreenView:
 
 @dataclass(frozen=True)
 class ReadScreen(Ask[ScreenView]):
-    """Show the terminal of a worker's agent; `known` is the number that was told last."""
+    """Show the terminal of a worker's agent; `known` is the number that was reported last."""
 
     run: str
     worker: str

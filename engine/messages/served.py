@@ -1,7 +1,8 @@
-"""Define what is told of a program that is served for a human to look at, as plain data."""
+"""Define what is reported of a program that is served for a human to look at, as plain data."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from engine.values import dataclass
 
 
 class ServedState(StrEnum):

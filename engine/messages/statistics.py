@@ -1,9 +1,9 @@
 """Define what attempts come to when they are added up, and the question for it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.messages.questions import Ask
+from engine.values import dataclass
 
 
 class Axis(StrEnum):

@@ -103,7 +103,7 @@ def raise_first(errors: list[Exception]) -> None:
     first, *others = errors
     errors.clear()
     for other in others:
-        first.add_note(f"while this ended the others, one of them also raised {other!r}")
+        first.add_note(f"while this error stopped the others, one of them also raised {other!r}")
     try:
         raise first
     finally:

@@ -21,11 +21,11 @@ async def in_batches(
     after_each: Callable[[list[R]], Awaitable[object]] | None = None,
     progress: Progress | None = None,
 ) -> list[R]:
-    """All results in input order; a batch begins when the one before it is done.
+    """Return all results in input order; a batch starts when the previous one is done.
 
-    Use it where something has to happen between batches (a check, a commit: `after_each` gets the
-    batch's results), or where items of different batches must not meet. To bound concurrency alone,
-    `gather(..., limit=size)` is faster: nothing there waits for the slowest of a batch.
+    Use it if something must happen between batches: `after_each` gets the results of a batch. Use
+    it also if items of different batches must not overlap. To limit only concurrency, `gather(...,
+    limit=size)` is faster: it does not wait for the slowest of a batch.
     """
     listed = list(items)
     checked_count(size, "size")
@@ -46,10 +46,11 @@ async def stages(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[Any]:
-    """Each item through all steps, in input order, or the first error with the rest cancelled.
+    """Run each item through all steps; return the results in input order.
 
-    An item goes on to its next step as soon as its own is done, whatever the others do. At most
-    `limit` items are on their way at once. Without steps the items come back as they are.
+    An item continues with its next step as soon as it has finished one, independently of the
+    others. At most `limit` items are in progress at once. The first error cancels the rest. Without
+    steps, the items are the results.
     """
     listed, limit = list(items), checked_limit(limit)
 
@@ -69,13 +70,13 @@ async def balanced(
     limit: int = 1,
     progress: Progress | None = None,
 ) -> list[R]:
-    """All results in input order, the items shared out over named members.
+    """Return all results in input order; distribute the items over named members.
 
     Args:
-        members: who works, by name.
-        items: what to do.
-        by: `load` gives the next item to whoever has least to do; `round_robin` deals the items
-            out in turn beforehand, however long each takes.
+        members: the async functions that do the work, by name.
+        items: the items of work.
+        by: `load` gives the next item to the member with the least work. `round_robin` assigns the
+            items in turn, in advance.
         limit: how many items each member may have at once.
         progress: called with (done, total) after each.
     """
@@ -83,7 +84,7 @@ async def balanced(
     if by not in ("load", "round_robin"):
         raise ValueError(f"by must be 'load' or 'round_robin', not {by!r}")
     if not members:
-        raise ValueError("there is no member to give work to")
+        raise ValueError("the pool has no members")
     results: list[R | None] = [None] * len(listed)
     tell = counted(len(listed), progress)
     work = list(members.values())
@@ -135,10 +136,10 @@ def map_chunks(
     size: int,
     limit: int | None = None,
 ) -> "Chunks[T, R]":
-    """Results in input order, `size` at a time; only one chunk of items and results is ever held.
+    """Yield results in input order, `size` at a time; hold only one chunk in memory.
 
-    Items are taken from the iterable as they are needed. Nothing runs while the caller has a chunk
-    in hand, so that the loop may be left at any point, by `break` too, with nothing to close.
+    It takes items from the iterable when it needs them. Nothing runs while you have a chunk, so you
+    can leave the loop at any point, also with `break`, and there is nothing to close.
     """
     return Chunks(items, work, checked_count(size, "size"), checked_limit(limit))
 

@@ -1,7 +1,7 @@
 """The end of one piece of work: `Success` with its value, or `Failure` with its error.
 
 Cancellation is neither: it is never turned into a value, it goes through. A stray one is a failure:
-on asyncio a library may cancel the future that work waits for, and a task group takes the task that
+on asyncio a library may cancel the future that work waits for. A task group takes the task that
 ends so for one that was meant to be cancelled, and says nothing.
 """
 
@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Success(Generic[T_co]):
-    """It went well: `value` is the answer, `index` its place in the input."""
+    """A success: `value` is the result, `index` its place in the input."""
 
     value: T_co
     index: int = 0
@@ -27,7 +27,7 @@ class Success(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """It went wrong: `error` is the last exception, `index` its place in the input."""
+    """A failure: `error` is the last exception, `index` its place in the input."""
 
     error: Exception
     index: int = 0
@@ -41,7 +41,7 @@ class StrayCancellation(Exception):
     """Work ended by a cancellation that nobody asked for who runs it."""
 
     def __init__(self) -> None:
-        super().__init__("something within the work was cancelled, and the work with it")
+        super().__init__("something inside the work was cancelled, and that cancelled the work")
 
 
 def stray(error: BaseException) -> Exception | None:

@@ -21,13 +21,13 @@ CLOSE_SECONDS = 30.0
 
 
 class Pool(Generic[M]):
-    """At most `size` members, reused.
+    """A pool of at most `size` members that are reused.
 
-    `Pool(agent, size=3)` works with forks of `agent`; `Pool(factory, size=3)` with what `factory()`
-    gives or awaits. A member is used through `run` (which calls its `prompt`, or the member itself
-    if it has none) or lent out by `member()`. A member whose work failed or was cancelled may be in
-    any state: it is closed and never used again, the next one is made anew. Members are closed by
-    their `aclose`, if they have one, also when the pool is left by an error or by cancellation.
+    `Pool(agent, size=3)` works with forks of `agent`. `Pool(factory, size=3)` works with the
+    results of `factory()`, awaited if needed. `run` calls the `prompt` of a member, or the member
+    itself; `member()` lends you one. A member whose work failed or was cancelled is closed and
+    replaced, because its state is unknown. The pool closes its members with their `aclose`, if they
+    have one, even after an error.
     """
 
     def __init__(self, source: Callable[[], M | Awaitable[M]] | Any, *, size: int) -> None:
@@ -52,14 +52,14 @@ class Pool(Generic[M]):
             error.add_note(f"a member of the pool could not be closed: {failure!r}")
 
     async def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the arguments on a free member; wait until one is free."""
+        """Wait for a free member, and run the arguments on it."""
         async with self.member() as member:
             use: Any = getattr(member, "prompt", member)
             return await use(*args, **kwargs)
 
     @asynccontextmanager
     async def member(self) -> AsyncIterator[M]:
-        """A member of one's own for the length of the block."""
+        """Lend you a member for the length of the block."""
         async with self._places:
             member = await self._take()
             try:

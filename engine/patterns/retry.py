@@ -40,15 +40,15 @@ async def with_retry(
     max_s: float = 60.0,
     jitter: float = 0.1,
 ) -> T:
-    """The result of the first attempt that succeeds, or the error of the last.
+    """Return the result of the first attempt that succeeds, or raise the last error.
 
     Args:
-        work: a zero-argument async callable, called anew for each attempt.
-        attempts: how often at most, the first time counted.
+        work: a zero-argument async callable, called for each attempt.
+        attempts: the maximum number of attempts, including the first.
         backoff: `fixed`, `linear` or `exponential`.
         base_s: the first wait.
-        max_s: no wait is longer, jitter aside.
-        jitter: the share, 0 to 1, by which each wait varies.
+        max_s: the longest wait, without jitter.
+        jitter: the fraction, 0 to 1, by which each wait varies.
     """
     (outcome,) = await retry_failed(
         [work], attempts=attempts, backoff=backoff, base_s=base_s, max_s=max_s, jitter=jitter
@@ -71,15 +71,18 @@ async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and t
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome[T]]:
-    """Try only the failed again; return how each ended, in input order.
+    """Retry only the failed work; return the outcome of each, in input order.
 
-    Each waits for itself: none waits for a round of others, and a wait holds no place of `limit`.
+    Each waits on its own: it does not wait for a round of the others, and does not count for
+    `limit` while it waits.
     """
     todo, limit = checked_works(works), checked_limit(limit)
     checked_count(attempts, "attempts")
     growth = Backoff(backoff)
     if base_s < 0 or max_s < 0 or not 0 <= jitter <= 1:
-        raise ValueError(f"no such wait: base_s={base_s}, max_s={max_s}, jitter={jitter}")
+        raise ValueError(
+            f"these waits are not valid: base_s={base_s}, max_s={max_s}, jitter={jitter}"
+        )
     places = anyio.Semaphore(limit or max(1, len(todo)))
     outcomes: list[Outcome[T]] = [Failure(RuntimeError("never ran"), i) for i in range(len(todo))]
     tell = counted(len(todo), progress)
@@ -102,15 +105,15 @@ async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and t
 
 
 async def with_timeout(work: Work[T], *, seconds: float) -> T:
-    """The result of `work`, if it comes within `seconds`; else it is cancelled.
+    """Return the result of `work`, or cancel it after `seconds`.
 
-    For each of many: `gather([partial(with_timeout, f, seconds=60) for f in works])`. For the
-    whole: `with_timeout(partial(gather, works), seconds=600)`, or `settled(works, seconds=600)`,
-    which keeps what was done by then.
+    For each of many: `gather([partial(with_timeout, f, seconds=60) for f in works])`. For all
+    together: `with_timeout(partial(gather, works), seconds=600)`. To keep finished results:
+    `settled(works, seconds=600)`.
 
     Raises:
-        TimeoutError: it did not.
-        ValueError: `seconds` is not a length of time.
+        TimeoutError: it took longer.
+        ValueError: `seconds` is not a valid duration.
     """
     if not seconds >= 0:
         raise ValueError(f"seconds must be at least 0, not {seconds}")

@@ -23,7 +23,7 @@ R = TypeVar("R")
 async def gather(
     works: Iterable[Work[T]], *, limit: int | None = None, progress: Progress | None = None
 ) -> list[T]:
-    """All results in input order, or the first error with the rest cancelled.
+    """Return all results in input order; the first error cancels the rest and is raised.
 
     Args:
         works: zero-argument async callables.
@@ -49,14 +49,14 @@ async def settled(
     progress: Progress | None = None,
     seconds: float | None = None,
 ) -> list[Outcome[T]]:
-    """Return how each ended, in input order; a failure touches no sibling.
+    """Return the outcome of each, in input order; a failure does not affect the others.
 
     Args:
         works: zero-argument async callables.
         limit: how many may run at once; None means all.
         progress: called with (done, total) after each.
-        seconds: time for the whole. What has not ended by then is cancelled and is a `Failure`
-            with a `TimeoutError`; what has ended keeps its outcome.
+        seconds: time for all together. Work that has not ended by then is cancelled, and becomes a
+            `Failure` with a `TimeoutError`. Work that has ended keeps its outcome.
     """
     todo, limit = checked_works(works), checked_limit(limit)
     outcomes: list[Outcome[T] | None] = [None] * len(todo)
@@ -81,15 +81,15 @@ async def first(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """The first `n` results, in the order in which they came; the losers are cancelled.
+    """Return the first `n` results, in order of arrival; cancel the others.
 
     Raises:
         ValueError: fewer than `n` works, or `n` below 1.
-        ExceptionGroup: so many failed that `n` can no longer succeed; it holds their errors.
+        ExceptionGroup: too many failed for `n` to succeed; the group holds their errors.
     """
     todo, limit = checked_works(works), checked_limit(limit)
     if checked_count(n, "n") > len(todo):
-        raise ValueError(f"{n} of {len(todo)} can never succeed")
+        raise ValueError(f"n must be at most {len(todo)}, not {n}")
     wins: list[T] = []
     errors: list[Exception] = []
     tell = counted(len(todo), progress)
@@ -117,11 +117,11 @@ async def first(
 async def race(
     works: Iterable[Work[T]], *, limit: int | None = None, progress: Progress | None = None
 ) -> T:
-    """The first result; the losers are cancelled.
+    """Return the first result; cancel the others.
 
     Raises:
         ValueError: there is no work.
-        ExceptionGroup: every one failed; it holds their errors.
+        ExceptionGroup: all failed; the group holds their errors.
     """
     (winner,) = await first(1, works, limit=limit, progress=progress)
     return winner
@@ -134,5 +134,5 @@ async def fan_in(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> R:
-    """Give all outcomes, failed ones included and in input order, to `synthesise`."""
+    """Pass all outcomes, including failures, in input order to `synthesise`."""
     return await synthesise(await settled(works, limit=limit, progress=progress))

@@ -47,7 +47,7 @@ def _adapter(name: str, agents: Mapping[str, AgentSpec]) -> str:
     known = list(dict.fromkeys([*agents, *(a for a in ADAPTERS if a not in NEEDS_ARGV)]))
     guess = nearest(name, known)
     meant = f"Did you mean {guess!r}? " if guess else ""
-    raise AgentNotFound(name, hint=f"{meant}Known are: {', '.join(known)}.")
+    raise AgentNotFound(name, hint=f"{meant}Known agents: {', '.join(known)}.")
 
 
 def _options(spec: AgentSpec) -> dict[str, str]:
@@ -77,9 +77,8 @@ def agent_of(manifest: Manifest, step: StepSpec, variant: VariantSpec | None = N
     if not name:
         there = ", ".join(manifest.agents or ADAPTERS)
         raise PlanError(
-            f"step {step.name!r} names no agent",
-            hint=f"Name one, as `agent:` or with `-a`: {there}. `plait agents` says which "
-            "are here.",
+            f"step {step.name!r} does not name an agent",
+            hint=f"Name one with `agent:` or `-a`: {there}. `plait agents` lists installed agents.",
         )
     return choose_agent(name, manifest.agents, model=variant.model if variant else None)
 
@@ -93,7 +92,9 @@ def persona_of(manifest: Manifest, step: StepSpec) -> PersonaSpec | None:
     if step.persona is None:
         return None
     if step.persona not in manifest.personas:
-        raise PlanError(f"step {step.name!r} names the persona {step.persona!r}, which is none")
+        raise PlanError(
+            f"step {step.name!r} names the persona {step.persona!r}, which does not exist"
+        )
     return manifest.personas[step.persona]
 
 

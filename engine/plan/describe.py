@@ -17,6 +17,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         "clamps": [asdict(clamp) for clamp in plan.clamps],
         "runtime": asdict(plan.runtime),
         "workspace": asdict(plan.workspace),
+        "review": asdict(plan.review),
         "steps": [_step(step) for step in plan.steps],
     }
 

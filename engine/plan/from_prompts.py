@@ -14,6 +14,7 @@ from engine.plan.model import (
     Plan,
     PlannedStep,
     PlannedWorker,
+    ReviewRules,
     Runtime,
     WorkspaceRules,
 )
@@ -49,7 +50,7 @@ def plan_from_prompts(
         PlanError: Where no plan can be made; AgentNotFound where an agent is none.
     """
     if not prompts or not all(prompt.strip() for prompt in prompts):
-        raise PlanError("there is no prompt", hint="Say what is to be done: `plait run -p TEXT`.")
+        raise PlanError("there is no prompt", hint="Give a prompt: `plait run -p TEXT`.")
     variants = tuple(agent_variant(words, replicas) for words in agents)
     if models:
         alike = variants or (agent_variant("", replicas),)
@@ -107,7 +108,7 @@ def agent_variant(words: str, replicas: int | None = None) -> VariantSpec:
     name, colon, number = words.partition(":")
     if colon and not (number.isascii() and number.isdigit() and 0 < len(number) < _DIGITS):
         raise PlanError(
-            f"{words!r:.60} names no agent", hint="Write NAME or NAME:N, like claude:2."
+            f"{words!r:.60} does not name an agent", hint="Write NAME or NAME:N, like claude:2."
         )
     count = int(number) if colon else 1 if replicas is None else replicas
     if count < 1:
@@ -197,6 +198,7 @@ def plan_of(
     name: str = "run",
     runtime: Runtime | None = None,
     workspace: WorkspaceRules | None = None,
+    review: ReviewRules | None = None,
 ) -> Plan:
     """A plan of steps built in Python, put in order and held to the laws of every plan.
 
@@ -217,6 +219,7 @@ def plan_of(
         steps=tuple(by_name[step_name] for step_name in names),
         runtime=runtime,
         workspace=workspace or WorkspaceRules(),
+        review=review or ReviewRules(),
     )
 
 

@@ -1,7 +1,7 @@
 """From a manifest to a plan: the pipeline chosen, its steps ordered, its workers expanded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.errors import ConcurrencyWithMatrix, PlanError
 from engine.ids import WorkerId
@@ -18,25 +18,26 @@ from engine.plan.model import (
     RetryRule,
 )
 from engine.plan.order import check_policy, ordered
-from engine.plan.runtime import runtime_of, workspace_of
+from engine.plan.runtime import review_of, runtime_of, workspace_of
 from engine.policies import Backoff, ChooseBy, MergeMode, Policy, spellings
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
 from engine.spec.placeholders import placeholders
 from engine.spec.words import HINT_CAP, WORKER_CAP
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDefaults:
-    """The values where a manifest is silent, and those a command line puts in its place.
+    """Default values for a manifest, and values of a command line that replace it.
 
     Attributes:
-        limits: What stands where neither step nor runtime says.
-        policy: In place of the policy of every step that has several workers.
-        check: In place of the check of every step whose changes may be landed.
-        auto_merge: In place of the runtime's, as `target` and `base` are.
-        permissions: In place of every step's and persona's.
-        timeout_minutes: In place of every step's time limit.
+        limits: The limits if neither the step nor the runtime sets them.
+        policy: Replaces the policy of every step with several workers.
+        check: Replaces the check of every step whose changes can land.
+        auto_merge: Replaces the value of the runtime, as do `target` and `base`.
+        permissions: Replaces the permissions of every step and persona.
+        timeout_minutes: Replaces the time limit of every step.
     """
 
     limits: Limits = DEFAULT_LIMITS
@@ -74,10 +75,10 @@ class _Clamps:
         return self.cut(where, asked, self.workers, reason)
 
     def hint(self, where: str, asked: int | None) -> int | None:
-        """The sub-agents an agent is told it may spawn; None where there is nothing to say."""
+        """The sub-agents an agent hears it may spawn; None where there is nothing to say."""
         if asked is None or asked <= 1:
             return None
-        reason = f"an agent is told at most {HINT_CAP} sub-agents"
+        reason = f"an agent may have at most {HINT_CAP} sub-agents"
         return self.cut(where, asked, HINT_CAP, reason)
 
 
@@ -131,6 +132,7 @@ def make_plan(
         steps=planned,
         runtime=replace(runtime, **overruled),
         workspace=workspace_of(manifest.workspace),
+        review=review_of(manifest),
         clamps=tuple(clamps.made),
         source=source,
     )
@@ -142,7 +144,7 @@ def _pipeline(manifest: Manifest, name: str | None) -> PipelineSpec:
     if not there:
         raise PlanError(
             "there is no pipeline here",
-            hint="Write one under `pipelines`, or say what is to be done: `plait run -p TEXT`.",
+            hint="Write one under `pipelines`, or give a prompt: `plait run -p TEXT`.",
         )
     if name is None and len(there) == 1:
         return manifest.pipelines[0]
@@ -151,7 +153,7 @@ def _pipeline(manifest: Manifest, name: str | None) -> PipelineSpec:
     if name not in there:
         guess = nearest(name, there)
         meant = f"Did you mean {guess!r}? " if guess else ""
-        raise PlanError(f"there is no pipeline {name!r}", hint=f"{meant}There are: {names}.")
+        raise PlanError(f"there is no pipeline {name!r}", hint=f"{meant}Pipelines here: {names}.")
     return there[name]
 
 
@@ -287,7 +289,7 @@ def parse_policy(words: str) -> Policy:
     if policy is None:
         *others, last = spellings(":N")
         raise PlanError(
-            f"{words!r:.60} is no policy",
+            f"{words!r:.60} is not a policy",
             hint=f"Policies are {', '.join(others)} and {last}, with N at least 1.",
         )
     return policy

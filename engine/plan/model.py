@@ -4,13 +4,15 @@ A plan is journalled as JSON with its run, so every field here can be written do
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from engine.ids import WorkerId
 from engine.limits import Limits
 from engine.policies import Backoff, ChooseBy, MergeMode, Policy
+from engine.values import dataclass
 
 
 class RetryMode(StrEnum):
@@ -233,7 +235,7 @@ class ServeRule:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
-    """The rules by which a workspace is made ready and put away."""
+    """The rules by which a workspace is made ready and released."""
 
     include: tuple[str, ...] = ()
     setup: str | None = None
@@ -242,6 +244,53 @@ class WorkspaceRules:
     paths: tuple[str, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
     serve: ServeRule | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssistRule:
+    """An agent that is asked ahead about conflicts, and what one merge may use of it."""
+
+    agent: AgentChoice
+    requests: int = 10
+    usd: float | None = None
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewRules:
+    """The rules by which conflicts get help.
+
+    Attributes:
+        regenerate: Commands that make generated files anew, by patterns of names or paths.
+        format: Commands that read a file and print it formatted, likewise.
+        assist: Who is asked ahead.
+    """
+
+    regenerate: Mapping[str, str] = field(default_factory=dict)
+    format: Mapping[str, str] = field(default_factory=dict)
+    assist: AssistRule | None = None
+
+    @property
+    def has_help(self) -> bool:
+        """Return whether anything is to be fetched ahead for conflicts."""
+        return bool(self.format or self.assist)
+
+    def command_for(self, path: str) -> str:
+        """Return the command that makes a file anew; empty where none is named."""
+        return _first_fit(self.regenerate, path)
+
+    def formatter_of(self, path: str) -> str:
+        """Return the command that formats a file; empty where none is named."""
+        return _first_fit(self.format, path)
+
+
+def _first_fit(commands: Mapping[str, str], path: str) -> str:
+    return next((said for pattern, said in commands.items() if _fits(path, pattern)), "")
+
+
+def _fits(path: str, pattern: str) -> bool:
+    """Tell if a path has a pattern's name, in any folder; a pattern with a `/` is a whole path."""
+    return fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,37 +359,38 @@ class Clamp:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A whole run, ready to be started. Steps stand in an order their dependencies allow.
+    """A whole run, ready to start. The order of the steps respects their dependencies.
 
     Attributes:
-        notes: What whoever starts it should know, as whole sentences.
+        notes: Sentences for the person who starts it.
     """
 
     name: str
     steps: tuple[PlannedStep, ...]
     runtime: Runtime = field(default_factory=Runtime)
     workspace: WorkspaceRules = field(default_factory=WorkspaceRules)
+    review: ReviewRules = field(default_factory=ReviewRules)
     clamps: tuple[Clamp, ...] = ()
     notes: tuple[str, ...] = ()
     source: str = ""
 
     def step(self, name: str) -> PlannedStep:
-        """The step of that name."""
+        """Return the step with that name."""
         return self._by_name[name]
 
     def site_of(self, step: str) -> str:
-        """The name of the site where the workers of a step live; empty where nobody has chosen."""
+        """Return the site where the workers of a step run; empty if nobody has chosen one."""
         return self.step(step).site or self.runtime.site
 
     @property
     def clusters_used(self) -> tuple[Cluster, ...]:
-        """The clusters in which workers of some step live."""
+        """Return the clusters where workers run."""
         used = {self.site_of(step.name) for step in self.steps}
         return tuple(one for one in self.runtime.clusters if one.name in used)
 
     @cached_property
     def agents(self) -> tuple[AgentChoice, ...]:
-        """The agents of its workers, one that many share once."""
+        """Return the agents of its workers, each once."""
         agents = (planned.agent for step in self.steps for planned in step.workers)
         return tuple({id(agent): agent for agent in agents if agent is not None}.values())
 

@@ -5,10 +5,10 @@ one's prompt say anything but that.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from engine.plan.model import PlannedStep, PlannedWorker
 from engine.spec.placeholders import placeholders, substitute
+from engine.values import dataclass
 
 LONGEST_VALUE = 64 * 1024
 """The most bytes one value puts into a prompt."""

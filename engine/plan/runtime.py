@@ -1,17 +1,22 @@
 """The settings of the whole run, from a manifest's words to the plan's."""
 
+from engine.plan.agents import choose_agent
 from engine.plan.model import (
+    AssistRule,
     Cluster,
     ExecutionMode,
     Holes,
     IsolationStrategy,
     Network,
+    ReviewRules,
     Runtime,
     ServeRule,
     SharedHistory,
     WorkspaceRules,
 )
+from engine.spec.pipeline import Manifest
 from engine.spec.runtime import (
+    AssistSpec,
     DatabaseSpec,
     NetworkRules,
     RuntimeSpec,
@@ -98,3 +103,22 @@ def workspace_of(spec: WorkspaceSpec) -> WorkspaceRules:
 
 def _serve(spec: ServeSpec) -> ServeRule:
     return ServeRule(command=spec.command, port=spec.port, ready=spec.ready or "")
+
+
+def review_of(manifest: Manifest) -> ReviewRules:
+    """Return the rules of the plan by which conflicts get help."""
+    spec = manifest.review
+    return ReviewRules(
+        regenerate=dict(spec.regenerate),
+        format=dict(spec.format),
+        assist=_assist(spec.assist, manifest) if spec.assist is not None else None,
+    )
+
+
+def _assist(spec: AssistSpec, manifest: Manifest) -> AssistRule:
+    return AssistRule(
+        agent=choose_agent(spec.agent, manifest.agents),
+        requests=spec.budget.requests,
+        usd=spec.budget.usd,
+        seconds=spec.budget.minutes * 60,
+    )

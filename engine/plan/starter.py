@@ -5,11 +5,11 @@ Guesses are marked as such: nothing here has been tried.
 
 import json
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from fnmatch import filter as matching
 from typing import NamedTuple
 
 from engine.spec.words import ADAPTERS, NEEDS_ARGV
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +62,8 @@ _HABITS = (
 )
 _LOCAL = (".env", ".env.local", ".envrc")
 _FALLBACK = "claude"
+_NEEDS_MORE = (*NEEDS_ARGV, "scripted", "jsonl")
+"""Adapters that are on every machine and do nothing until their entry says what."""
 
 
 class GuessedCheck(NamedTuple):
@@ -92,11 +94,13 @@ def _habit_of(files: AbstractSet[str]) -> _Habit | None:
 def init_manifest(facts: ProjectFacts) -> str:
     """A commented `plait.yaml` fitted to the repository."""
     habit = _habit_of(facts.files)
-    known = [a for a in facts.agents if a in ADAPTERS and a not in NEEDS_ARGV]
+    known = [a for a in facts.agents if a in ADAPTERS and a not in _NEEDS_MORE]
     agent = known[0] if known else _FALLBACK
+    entries = [f"  {name}: {{adapter: {name}}}" for name in known or [agent]]
+    missing = "" if known else "   # not installed here: `plait agents` says how to get it"
     return _PAGE.format(
         workspace=_workspace(habit, facts.files),
-        agents="\n".join(f"  {name}: {{adapter: {name}}}" for name in known or [agent]),
+        agents="\n".join(entries) + missing,
         agent=agent,
         check=_line("check", habit.check if habit else "", "make test"),
     )
@@ -120,15 +124,15 @@ def _line(key: str, guess: str, example: str) -> str:
 
 
 _PAGE = """\
-# What plait runs here: `plait run plait.yaml`. Every key is explained in plait's docs/pipeline.md.
-# `plait validate plait.yaml` names every mistake; `plait plan plait.yaml` shows what would run.
+# `plait run plait.yaml` runs this. `plait plan plait.yaml` shows what would run, and
+# `plait validate plait.yaml` lists every mistake. plait's docs/pipeline.md describes every key.
 
 runtime:
-  max_concurrent_workers: 4       # at once, all steps together
+  max_concurrent_workers: 4       # at once, in all steps
   limits: {{time_seconds: 3600}}    # for each attempt; also memory_mb, budget_usd, …
-  # auto_merge: true              # land without a review what passed its check
+  # auto_merge: true              # land what passed its check, without a review
 
-# Every worker has a fresh workspace of its own; this makes it ready.
+# Every worker gets a fresh workspace. This prepares it.
 {workspace}
 
 agents:
@@ -137,11 +141,11 @@ agents:
 pipelines:
   - name: change
     steps:
-      # Three candidates for one task; you choose, or take the best parts of each.
+      # Three candidates for one task. You choose one, or combine the best parts.
       - name: implement
         agent: {agent}
         prompt: |
-          Describe here what is to be done.
+          Describe the task here.
         concurrency: 3
         policy: settled             # let all three finish
         {check}

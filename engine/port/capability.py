@@ -3,23 +3,29 @@
 The key lies beside `engine.json`, in a folder that no sandbox shows to a worker. Both sides prove
 that they know it by a MAC over the nonces of both, so a recorded conversation opens nothing. Each
 role has a key of its own, derived from the engine's: who has the watcher's cannot become an owner.
+
+It loads next to nothing: every short command greets an engine.
 """
 
-import hashlib
+from __future__ import annotations
+
 import hmac
-import secrets
-from pathlib import Path
+import os
 
-from engine.messages.roles import Role
-from engine.store.files import write_atomically
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
+VERSION = 5
+"""The version of the greeting and of all that follows it."""
 _BYTES = 32
+_DIGEST = "sha256"
 CLIENT, ENGINE = "client", "engine"
 
 
 def new_nonce() -> str:
     """Return a number that is used once."""
-    return secrets.token_hex(_BYTES)
+    return os.urandom(_BYTES).hex()
 
 
 def write_key(path: Path) -> bytes:
@@ -28,25 +34,28 @@ def write_key(path: Path) -> bytes:
     Raises:
         StoreError: The file cannot be written.
     """
-    key = secrets.token_bytes(_BYTES)
+    from engine.store.files import write_atomically  # noqa: PLC0415  clients write no key
+
+    key = os.urandom(_BYTES)
     write_atomically(path, key.hex().encode(), mode=0o600)
     return key
 
 
-def read_key(path: Path) -> bytes:
+def read_key(path: Path | str) -> bytes:
     """Return the key of the living engine.
 
     Raises:
         OSError: The file is missing or must not be read.
         ValueError: The file holds no key.
     """
-    key = bytes.fromhex(path.read_text(encoding="ascii"))
+    with open(path, encoding="ascii") as file:
+        key = bytes.fromhex(file.read())
     if len(key) != _BYTES:
         raise ValueError(f"{path} holds no key")
     return key
 
 
-def proof(key: bytes, role: Role, side: str, nonces: tuple[str, str]) -> str:
+def proof(key: bytes, role: str, side: str, nonces: tuple[str, str]) -> str:
     """Return what only somebody who knows the key can say in this conversation.
 
     Args:
@@ -55,9 +64,9 @@ def proof(key: bytes, role: Role, side: str, nonces: tuple[str, str]) -> str:
         side: CLIENT or ENGINE, so that nobody can send the other's proof back.
         nonces: The engine's, then the client's.
     """
-    own = hmac.digest(key, f"plait {role}".encode(), hashlib.sha256)
+    own = hmac.digest(key, f"plait {role}".encode(), _DIGEST)
     said = "\n".join((side, *nonces)).encode()
-    return hmac.digest(own, said, hashlib.sha256).hex()
+    return hmac.digest(own, said, _DIGEST).hex()
 
 
 def is_proof(said: object, wanted: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -20,7 +20,6 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from engine import errors
 from engine.errors import EngineError
 from engine.messages.commands import Command, Reply
 from engine.messages.events import Told
@@ -28,9 +27,11 @@ from engine.messages.patches import Show, ViewPatch
 from engine.messages.questions import A, Ask, answer_type
 from engine.messages.roles import Role
 from engine.port import capability
-from engine.port.protocol import PATIENCE_S, VERSION, NotAdmitted, ProtocolError, Wire
+from engine.port.capability import VERSION
+from engine.port.protocol import PATIENCE_S, NotAdmitted, ProtocolError, Wire, error_heard
 from engine.store.codec import dump, load
 from engine.store.layout import Layout
+from engine.values import dataclass
 
 if TYPE_CHECKING:
     from engine.messages.merging import (
@@ -51,7 +52,7 @@ class Address:
 class EngineGone(EngineError):
     """The engine ended while it was being talked to."""
 
-    hint = "Its journal is whole; any command or console takes its runs up again."
+    hint = "Its journal is complete; any command or console resumes its runs."
 
 
 class EngineSilent(EngineError):
@@ -140,7 +141,7 @@ class RemoteEngine:
         finally:
             self._forget(number, receiver)
         if "error" in message:
-            raise _error(message)
+            raise error_heard(message)
         return message["ok"]
 
     async def command(self, command: Command) -> Reply:
@@ -192,16 +193,6 @@ class RemoteEngine:
         return replace(view, files=tuple(file for _, file in self._files.values()))
 
 
-def _error(message: dict[str, Any]) -> EngineError:
-    """The error that was raised there: of its kind, with its sentence, without its other fields."""
-    kind = getattr(errors, str(message.get("kind")), EngineError)
-    is_ours = isinstance(kind, type) and issubclass(kind, EngineError)
-    kind = kind if is_ours and not issubclass(kind, errors.EngineBug) else EngineError
-    error: EngineError = kind.__new__(kind)
-    EngineError.__init__(error, message["error"], hint=message.get("hint", ""))
-    return error
-
-
 async def _greet(
     wire: Wire, first: Callable[[], Awaitable[dict[str, Any]]], address: Address, role: Role
 ) -> int:
@@ -209,12 +200,12 @@ async def _greet(
     hello = await first()
     version = hello.get("v")
     if hello.get("plait") != "engine" or not isinstance(version, int):
-        raise ProtocolError(f"what listens at {address.socket} is no engine")
+        raise ProtocolError(f"the program that listens at {address.socket} is not an engine")
     if version != VERSION:
         raise ProtocolError(
-            f"what listens at {address.socket} is no engine of this version:"
-            f" it speaks version {version}, this plait speaks version {VERSION}",
-            hint="Use the plait that started it, or wait until its runs have ended.",
+            f"the engine at {address.socket} speaks version {version},"
+            f" and this plait speaks version {VERSION}",
+            hint="Use the plait that started it, or wait until its runs end.",
         )
     key = await anyio.to_thread.run_sync(_key, address.key)
     nonces = str(hello.get("nonce")), capability.new_nonce()
@@ -225,7 +216,9 @@ async def _greet(
         raise NotAdmitted(str(answer["error"]), hint=str(answer.get("hint", "")))
     wanted = capability.proof(key, role, capability.ENGINE, nonces)
     if not capability.is_proof(answer.get("proof"), wanted):
-        raise ProtocolError(f"what listens at {address.socket} does not know the engine's key")
+        raise ProtocolError(
+            f"the program that listens at {address.socket} does not know the engine's key"
+        )
     return int(hello["pid"])
 
 
@@ -239,8 +232,9 @@ async def _first(
     if waiting.cancelled_caught:
         who = f"the engine (pid {address.pid})" if address.pid else "the engine"
         raise EngineSilent(
-            f"{who} does not answer since {patience_s:g} s: it is busy, or stands still",
-            hint="Try again, or kill it: its journal is whole, the next command takes its runs up.",
+            f"{who} has not answered for {patience_s:g} s: it is busy or hangs",
+            hint="Try again, or kill it: its journal is complete, and the next command "
+            "resumes its runs.",
         )
     if message is None:  # it was being killed
         raise ConnectionResetError(f"the engine at {address.socket} has just ended")
@@ -255,7 +249,7 @@ def _key(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         raise NotAdmitted(
             f"the engine's key cannot be read: {error}",
-            hint="Only the user who started the engine can talk to it, outside of any sandbox.",
+            hint="Only the user who started the engine can use it, and only outside a sandbox.",
         ) from error
 
 

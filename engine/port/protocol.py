@@ -3,7 +3,8 @@
     → {"id": 1, "do": "command", "command": {…}}          ← {"id": 1, "ok": {…}}
     → {"id": 2, "do": "ask", "question": {"type": "ReadRun", …}}        ← {"id": 2, "ok": {…}}
     → {"id": 3, "do": "events", "after": 0, "views": true} ← {"id": 3, "item": {…}} … {"id": 3, "end": true}
-    errors: {"id": 4, "error": "…", "hint": "…"}
+    → {"id": 4, "do": "run", "words": ["status"], …}       ← {"id": 4, "ok": {"said": […], "code": 0}}
+    errors: {"id": 5, "error": "…", "hint": "…"}
 
 The first line the engine sends says who it is, in which version, and a nonce. The first line of the
 client names its role and proves that it knows the engine's key; the engine proves the same.
@@ -19,9 +20,9 @@ from typing import Any
 import anyio
 from anyio.abc import SocketStream
 
+from engine import errors
 from engine.errors import EngineError
 
-VERSION = 5
 LONGEST_LINE = 64 << 20
 LONGEST_GREETING = 4096
 GREETING_S = 5.0
@@ -89,3 +90,21 @@ def _parsed(line: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise ProtocolError("a message is not an object")
     return message
+
+
+def error_said(error: Exception) -> dict[str, str]:
+    """Return an error as the other side shall hear it. One in a group comes out as itself."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    kind, hint = type(error).__name__, getattr(error, "hint", "")
+    return {"error": str(error), "hint": hint, "kind": kind}
+
+
+def error_heard(message: dict[str, Any]) -> EngineError:
+    """Return an error as the other side raised it, with its sentence, without its other fields."""
+    kind = getattr(errors, str(message.get("kind")), EngineError)
+    is_ours = isinstance(kind, type) and issubclass(kind, EngineError)
+    kind = kind if is_ours and not issubclass(kind, errors.EngineBug) else EngineError
+    error: EngineError = kind.__new__(kind)
+    EngineError.__init__(error, message["error"], hint=message.get("hint", ""))
+    return error

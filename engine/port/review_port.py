@@ -19,12 +19,12 @@ from engine.messages.patches import Show
 from engine.messages.questions import A, Ask
 from engine.messages.results import EngineView, Outcome, RunView, StepView, WorkerView
 from engine.phases import Phase
+from engine.review.alone.local import MergeReview
 from engine.review.desk import decided_event
-from engine.review.local import MergeReview
 
 RUN = "yours"
 WORKER = "merge/worker_1"
-_NOTHING: Mapping[type[Ask[Any]], object] = {
+NOTHING: Mapping[type[Ask[Any]], object] = {
     m.CheckTogether: m.BatchCheck(),
     m.ListMoments: (),
     m.PlanLandings: (),
@@ -52,9 +52,9 @@ class ReviewPort:
         return self._seen is not None and self._seen.is_finished
 
     async def command(self, command: Command) -> Reply:
-        """Refused: there is no agent to be told anything."""
+        """Refused: there is no agent to send anything to."""
         del command
-        return Refused("there is no agent here: this is a merge of your own")
+        return Refused("there is no agent here: this is your own merge")
 
     async def ask(self, question: Ask[A]) -> A:
         """Answer what is about the merge; there is nothing else here."""
@@ -73,10 +73,10 @@ class ReviewPort:
                 return await self._view()
             case q.ReadLog():
                 return LogChunk(next_offset=question.after)
-            case _ if type(question) in _NOTHING:
-                return _NOTHING[type(question)]
+            case _ if type(question) in NOTHING:
+                return NOTHING[type(question)]
             case _:
-                raise WorkspaceError("this is a merge of your own: no agent has a part in it")
+                raise WorkspaceError("this is your own merge: no agent takes part in it")
 
     def events(
         self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None

@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -36,14 +35,15 @@ from engine.messages.commands import Command, Refused, Reply
 from engine.messages.questions import Ask, LeaveEngine, answer_type, question_kinds
 from engine.messages.roles import Role
 from engine.port import capability
+from engine.port.capability import VERSION
 from engine.port.protocol import (
     GREETING_S,
     LONGEST_GREETING,
     LONGEST_LINE,
-    VERSION,
     NotAdmitted,
     ProtocolError,
     Wire,
+    error_said,
 )
 from engine.redaction import Redactor
 from engine.run.coordinator import Coordinator
@@ -52,6 +52,7 @@ from engine.speaking import speaker_of, speaking
 from engine.store.codec import JsonValue, dump, dump_as, load
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
+from engine.values import dataclass
 
 _SOCKET = "engine.sock"
 _PREFIX = "plait-"
@@ -62,21 +63,29 @@ _MOST_AT_ONCE = 256
 """Questions of one client that are being answered; more are not read before."""
 _STRANGER = {
     "error": "this client does not know the engine's key",
-    "hint": "Only the user who started the engine can talk to it, outside of any sandbox.",
+    "hint": "Only the user who started the engine can use it, and only outside a sandbox.",
 }
 _KEPT = {
-    "error": "agents cannot talk to the engine that runs them",
-    "hint": "Use a shell that no agent started.",
+    "error": "agents cannot use the engine that runs them",
+    "hint": "Use a shell outside the agent.",
 }
-_ONLY_OWNERS = "`plait attach` without --watch opens a console that may."
+_ONLY_OWNERS = "`plait attach` without --watch opens a console that can change things."
 _PEER = struct.Struct("3i")
 _SO_PEERPIDFD = 77  # Linux 6.5; the number is the same on every machine that plait runs on
 _TRIES = 5
 _MOST_ANCESTORS = 1000
 
 
+RunsCommand = Callable[[Mapping[str, Any]], Awaitable[JsonValue]]
+"""Runs a command line that a shell sent; null where the shell must run it itself."""
+
+
 class Door:
-    """The socket on which an engine listens; opened once there is an engine behind it."""
+    """The socket on which an engine listens; opened once there is an engine behind it.
+
+    Attributes:
+        runs_command: Where the program around this engine runs command lines for shells.
+    """
 
     def __init__(self, layout: Layout, folder: Path) -> None:
         self._layout = layout
@@ -84,6 +93,7 @@ class Door:
         self.socket = str(folder / _SOCKET)
         self.asked_to_leave = anyio.Event()
         self.clients = 0
+        self.runs_command: RunsCommand | None = None
 
     def leave(self) -> None:
         """A client has gone."""
@@ -162,7 +172,7 @@ def _socket_folder(environ: Mapping[str, str]) -> Path:
             folder.rmdir()
     raise EngineError(
         "there is no folder for the engine's socket",
-        hint="Make room in TMPDIR, or set it to a folder with a short path.",
+        hint="Free some space in TMPDIR, or set it to a folder with a short path.",
     )
 
 
@@ -293,7 +303,7 @@ class _Conversation:
             except EngineBug:
                 raise
             except Exception as error:  # noqa: BLE001 - a question that fails ends no engine
-                await self._wire.send({"id": number, **_told(error)})
+                await self._wire.send({"id": number, **error_said(error)})
 
     def _admit(self, deed: str, *, changes: bool) -> None:
         """Let this client ask for something.
@@ -302,7 +312,7 @@ class _Conversation:
             NotAdmitted: Its role does not allow that.
         """
         if not _may(self._role, changes=changes):
-            said = f"this client is a {self._role}: it may not {deed}"
+            said = f"this client is a {self._role}, so it cannot {deed}"
             raise NotAdmitted(said, hint=_ONLY_OWNERS)
 
     async def _tell_events(self, message: dict[str, Any]) -> None:
@@ -332,8 +342,11 @@ class _Conversation:
                 return dump_as(Reply, await self._command(message))
             case "ask":
                 return await self._ask(message)
+            case "run" if self._door.runs_command is not None:
+                self._admit("run commands", changes=True)
+                return await self._door.runs_command(message)
             case other:
-                raise EngineError(f"nobody knows how to {other!r}")
+                raise EngineError(f"unknown command {other!r}")
 
     async def _command(self, message: dict[str, Any]) -> Reply:
         try:
@@ -347,7 +360,7 @@ class _Conversation:
         name = said.get("type") if isinstance(said, dict) else said
         kind = question_kinds().get(str(name))
         if kind is None:
-            raise EngineError(f"nobody knows how to answer {name!r}")
+            raise EngineError(f"unknown question {name!r}")
         self._admit(_in_words(kind), changes=kind.changes)
         question = load(kind, message["question"])
         if isinstance(question, LeaveEngine):
@@ -359,14 +372,6 @@ class _Conversation:
 def _in_words(kind: type[Ask[Any]]) -> str:
     """Return the name of a kind of question as words: `CleanUp` is `clean up`."""
     return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
-
-
-def _told(error: Exception) -> dict[str, str]:
-    """An error as the other side raises it; one in a group as itself."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    kind, hint = type(error).__name__, getattr(error, "hint", "")
-    return {"error": str(error), "hint": hint, "kind": kind}
 
 
 @dataclass(frozen=True, kw_only=True)

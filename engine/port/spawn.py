@@ -93,4 +93,4 @@ def _is_held(lock: Path) -> bool:
 
 def _tail(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"

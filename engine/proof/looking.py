@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from engine.sandbox.tamper import (
 from engine.site.in_thread import is_in_thread
 from engine.site.place import Place
 from engine.site.shelter import Shelter
+from engine.values import dataclass
 
 _TICK_NS = 10_000_000
 """The clock of a file system may be that far behind."""

@@ -19,7 +19,7 @@ Resting = Mapping[str, tuple[WorkerId, int]]
 class RestingTrees:
     """The trees in which attempts of one run have worked, as far as they are there.
 
-    Told of a tree when an attempt in it ends, so that nobody asks about workers that have none.
+    Informed of a tree when an attempt in it ends, so that nobody asks about workers that have none.
     """
 
     def __init__(self, state: RunState) -> None:

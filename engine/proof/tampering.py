@@ -39,10 +39,12 @@ _MOST_NAMED = 20
 _REST, _LONGEST_REST_S = 4.0, 0.02
 """After a look so many times as long nobody looks: what ends meanwhile shares the next one. Whoever
 has a large checkout to be looked at waits long enough for that."""
-_ELSEWHERE = "its sandbox does not reach there: you, another program or plait itself wrote it"
-_NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
-_FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
-_TOO_MUCH = "there was too much to look at all of it"
+_ELSEWHERE = "its sandbox cannot write there: you, another program or plait itself wrote it"
+_NOBODY_KNOWS = (
+    "nothing prevents it from writing there, so plait cannot know if it was the worker or you"
+)
+_FORGOTTEN = "the snapshot from before its start is lost, so plait compared nothing"
+_TOO_MUCH = "there were too many files to check them all"
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -66,7 +68,7 @@ class _Question(NamedTuple):
 
 
 class Proof:
-    """Looks before and after; what this engine itself moves in the meantime is told to it.
+    """Looks before and after; what this engine itself moves in the meantime is reported to it.
 
     What ends during a look is looked after together, by the next one.
     """

@@ -1,6 +1,7 @@
 """Watch files that keepers write once: find attempts written to after they were over.
 
-Attempts are told as they begin, so that a look costs no walk over all that ever ran; those of other
+Attempts are reported as they begin, so that a look costs no walk over all that ever ran; those of
+other
 engines are found by one walk. Not for what an attempt leaves in its tree.
 """
 

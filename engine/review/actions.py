@@ -33,7 +33,7 @@ def decided(session: ResolutionSession, action: c.ResolutionAction) -> Resolutio
             hint="Look at the conflicts again: the sides may have changed.",
         ) from error
     except ValueError as error:
-        raise WorkspaceError(f"this cannot be chosen here: {error}") from error
+        raise WorkspaceError(f"this choice is not possible here: {error}") from error
 
 
 def _named(what: object) -> str:

@@ -19,12 +19,9 @@ from engine.site.artifacts import Artifacts
 
 _SHOWN = 5
 _ONE_COMMIT = (
-    "its history is not a line of commits on its base, or speaks in plait's name,"
-    " so it lands as one commit"
+    "its history is not linear on its base, or uses plait's trailers, so it lands as one commit"
 )
-_OTHERS = (
-    "its history holds commits that stand on a branch or tag already, so it lands as one commit"
-)
+_OTHERS = "its history contains commits of other branches or tags, so it lands as one commit"
 
 
 class HistoryWanted(NamedTuple):
@@ -52,7 +49,7 @@ async def measured(
 ) -> Change | None:
     """Return what was collected, in figures; None if it comes to nothing.
 
-    Where a landing is to keep the commits and cannot, the reviewer is told beforehand. `history`
+    Where a landing is to keep the commits and cannot, the reviewer hears it beforehand. `history`
     says where they are to come; None where no landing keeps them.
     """
     aside = [f"{_named(one.path)}: {one.reason}" for one in found.set_aside]
@@ -109,13 +106,15 @@ async def _repositories(
 
 def _embedded(one: Embedded) -> str:
     """Return where the commits of an inner repository are: the branch only names one."""
-    kept = f"its commits are in {one.bundle}, for `git fetch`" if one.bundle else one.note
-    return f"{_named(one.path)}: a repository inside; {kept}"
+    kept = (
+        f"its commits are in {one.bundle}; fetch them with `git fetch`" if one.bundle else one.note
+    )
+    return f"{_named(one.path)}: a nested repository; {kept}"
 
 
 def _missing(path: bytes) -> str:
     """Return a note on a link whose commit a landing would not bring along."""
-    return f"{_named(path)}: links to a commit that your submodule there does not have"
+    return f"{_named(path)}: points to a commit that your submodule does not have"
 
 
 def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
@@ -123,7 +122,7 @@ def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
     if not meant:
         return []
     strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
-    return [f"{path}: changed, and not among workspace.paths" for path in strays]
+    return [f"{path}: changed, but not in workspace.paths" for path in strays]
 
 
 def left_out_note(base: Base) -> tuple[str, ...]:
@@ -133,7 +132,7 @@ def left_out_note(base: Base) -> tuple[str, ...]:
     shown = ", ".join(_named(path) for path in base.left_out[:_SHOWN])
     more = len(base.left_out) - _SHOWN
     names = f"{shown} and {more} more" if more > 0 else shown
-    hint = "" if base.is_snapshot else "; `--base WORKTREE` takes uncommitted edits along"
+    hint = "" if base.is_snapshot else "; `--base WORKTREE` includes uncommitted edits"
     return (f"not in the base of this run: {names}{hint}",)
 
 

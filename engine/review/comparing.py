@@ -24,11 +24,11 @@ from engine.git.objects import resolve, scratch_folder
 from engine.git.radar import Snapshot
 from engine.git.runner import Call, Repo, Where
 from engine.ids import AttemptId, WorkerId
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.phases import Phase
 from engine.private import private_folder
 from engine.review.conflicts import conflict_paths
-from engine.review.diffs import change_diff
+from engine.review.diffs import change_diff, whole_sides
 from engine.review.names import short
 from engine.store.codec import from_json
 
@@ -49,12 +49,14 @@ class DiffWanted:
         context: Lines round every change.
         decided: The tree that a human's decisions about its conflicts make, where they are
             complete.
+        paths: The files that are wanted whole.
     """
 
     attempt: int
     against: str = ""
     context: int = 3
     decided: str = ""
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,27 @@ class Comparisons:
             WorkspaceError: There is no such work, or nothing of that name to hold it against.
         """
         async with self._room(w, folder) as room:
-            return await self._diff(state, w, wanted, room)
+            where = Where(objects=str(room))
+            work, held = await self._held(state, w, wanted, room)
+            sides = (held.old, held.new)
+            found = await change_diff(
+                self._repo, *sides, against=held.said, context=wanted.context, where=where
+            )
+        result = held.new if held.is_result and not work.is_live else ""
+        return replace(found, head=work.head, is_live=work.is_live, result=result)
+
+    async def sides(
+        self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
+    ) -> tuple[FileSides, ...]:
+        """Return files of the same comparison whole, as they were and as they are.
+
+        Raises:
+            WorkspaceError: There is no such work, or nothing of that name to hold it against.
+        """
+        async with self._room(w, folder) as room:
+            _, held = await self._held(state, w, wanted, room)
+            where = Where(objects=str(room))
+            return await whole_sides(self._repo, (held.old, held.new), wanted.paths, where=where)
 
     @asynccontextmanager
     async def _room(self, w: Worker, folder: Path) -> AsyncIterator[Path]:
@@ -110,42 +132,32 @@ class Comparisons:
         """Delete all snapshots of a tree that has come to its end."""
         await to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
-    async def _diff(
+    async def _held(
         self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
-    ) -> ChangeDiff:
-        where = Where(objects=str(folder))
+    ) -> tuple[_Work, _Held]:
+        """Return an attempt's work, and what of it is held against what."""
         work = await self._work(state, w, wanted.attempt, folder)
         # Hunks that a human left out do not land, so a preview of the landing omits them too.
-        if wanted.against == TARGET:
-            if (
-                w.review.left_out
-                and w.change
-                and w.change.head
-                and wanted.attempt == w.attempt.number
-            ):
-                work = replace(work, head=w.change.head)
-            landed = w.landing.prepared if w.phase is Phase.LANDED else None
-            made = from_json(LandPrepared, landed) if landed else None
-            if made is not None and made.old and made.new:
-                held = _Held(made.old, made.new, f"{short(made.target)} before it landed")
-            else:
-                held = await self._landed(state, work, folder, wanted.decided)
-        else:
-            old, said = await self._old(state, w, wanted, work, where=where)
-            held = _Held(old, work.head, said)
-        found = await change_diff(
-            self._repo, held.old, held.new, against=held.said, context=wanted.context, where=where
-        )
-        result = held.new if held.is_result and not work.is_live else ""
-        return replace(found, head=work.head, is_live=work.is_live, result=result)
+        if wanted.against != TARGET:
+            old, said = await self._old(state, w, wanted, work, where=Where(objects=str(folder)))
+            return work, _Held(old, work.head, said)
+        if w.review.left_out and w.change and w.change.head and wanted.attempt == w.attempt.number:
+            work = replace(work, head=w.change.head)
+        landed = w.landing.prepared if w.phase is Phase.LANDED else None
+        made = from_json(LandPrepared, landed) if landed else None
+        if made is not None and made.old and made.new:
+            return work, _Held(made.old, made.new, f"{short(made.target)} before it landed")
+        return work, await self._landed(state, work, folder, wanted.decided)
 
     async def _work(self, state: RunState, w: Worker, attempt: int, folder: Path) -> _Work:
         base, head = await self._refs(state, w, attempt)
         is_newest = attempt == w.attempt.number
         if is_newest and w.begun.base is not None:
             base = w.begun.base
-        if is_newest and w.review.edited and w.review.whole is not None:
-            head = w.review.whole.head  # with what a human edited of it
+        if is_newest and head is not None and (whole := w.review.whole or w.change) is not None:
+            # What a human judges, with their edits. The ref may hold more by now: whoever removes
+            # the worktree after a landing keeps what the check left there, too.
+            head = whole.head or head
         if base is not None and head is not None:
             return _Work(base=base, head=head)
         if is_newest and base is not None and w.phase in _UNFINISHED:
@@ -153,8 +165,8 @@ class Comparisons:
             if taken is not None:
                 return _Work(base=base, head=taken.tree, is_live=True)
         raise WorkspaceError(
-            f"attempt {attempt} of {w.id} has not been collected yet",
-            hint="Its diff is there while it runs, and once it has ended.",
+            f"plait has not collected attempt {attempt} of {w.id} yet",
+            hint="You can see its diff while it runs, and after it ends.",
         )
 
     async def _refs(
@@ -173,7 +185,7 @@ class Comparisons:
         if against.startswith(_ATTEMPT) and against[1:].isdigit():
             head = (await self._refs(state, w, int(against[1:])))[1]
             if head is None:
-                raise WorkspaceError(f"attempt {against[1:]} of {w.id} has left no work")
+                raise WorkspaceError(f"attempt {against[1:]} of {w.id} left no work")
             return head, f"attempt {against[1:]}"
         there = replace(where, git_dir=self._repo.git_dir)
         words = ("rev-parse", "--verify", "-q", "--end-of-options", f"{against}^{{tree}}")
@@ -181,7 +193,7 @@ class Comparisons:
         found = done.stdout.decode().strip()
         if done.exit_code or not found:
             raise WorkspaceError(
-                f"{against!r} names nothing in this repository",
+                f"there is no {against!r} in this repository",
                 hint="Name a branch, a tag or a commit.",
             )
         return found, against
@@ -194,7 +206,7 @@ class Comparisons:
         branch = state.plan.runtime.target or ""
         old = await resolve(self._repo, f"refs/heads/{branch}") if branch else None
         if old is None:
-            raise WorkspaceError(f"there is no branch {branch!r} to hold it against")
+            raise WorkspaceError(f"there is no branch {branch!r} to compare with")
         if decided:
             return _Held(old, decided, f"{branch} as it is now", is_result=True)
         merged = await Merger(self._repo, objects=folder).merge3(work.base, old, work.head)

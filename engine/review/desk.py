@@ -14,7 +14,7 @@ from engine.git.names import RefNames
 from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
-from engine.merge import HunkKey, OutsideAnswer
+from engine.merge import Formatted, HunkKey, OutsideAnswer
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import ConflictsDecided
@@ -22,12 +22,14 @@ from engine.messages.merging import ConflictView, FileText
 from engine.messages.results import Change, CheckResult
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
+from engine.review.assisting import Assisted, Spent
 from engine.review.diffs import change_diff
 from engine.review.in_hand import edited, in_review, trimmed
 from engine.review.inquiry import Inquiry
 from engine.review.moments import Moments
 from engine.review.questions import sides_of
 from engine.review.radar import Radar, Snap, Watched
+from engine.review.review import Regeneration, Unformatted
 from engine.review.sessions import Resolutions
 from engine.review.sight import require_seen
 from engine.review.weaving import Woven, keep, woven_attempt
@@ -88,8 +90,70 @@ class MergeDesk:
         run.mention(decided_event(view))
         return view
 
+    async def regeneration(self, state: RunState, worker: WorkerId, path: str) -> Regeneration:
+        """Return what a generated file is made anew from.
+
+        Raises:
+            WorkspaceError: Nothing makes it, or another decision comes first.
+        """
+        async with self.resolutions.lock(state.run, worker):
+            return await self.resolutions.regeneration(state, conflicted(state, worker), path)
+
+    async def regenerated(
+        self, run: RunFeed, worker: WorkerId, wanted: Regeneration, content: bytes
+    ) -> ConflictView:
+        """Decide a file by what its command made; tell all consoles.
+
+        Raises:
+            WorkspaceError: It was made from another result, or is no text; nothing was changed.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = conflicted(run.state, worker)
+            view = await self.resolutions.regenerated(run.state, w, wanted, content)
+        run.mention(decided_event(view))
+        return view
+
+    async def unformatted(
+        self, state: RunState, worker: WorkerId
+    ) -> tuple[str, tuple[Unformatted, ...]]:
+        """Return a commit of the target's, and the files that a formatter has not seen yet.
+
+        Raises:
+            WorkspaceError: It has no conflicts that wait.
+        """
+        async with self.resolutions.lock(state.run, worker):
+            return await self.resolutions.unformatted(state, conflicted(state, worker))
+
+    async def formatted(
+        self, run: RunFeed, worker: WorkerId, found: Mapping[bytes, Formatted | None]
+    ) -> None:
+        """Propose what formatted files come to; tell all consoles.
+
+        Raises:
+            WorkspaceError: It has no conflicts that wait.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = conflicted(run.state, worker)
+            view = await self.resolutions.formatted(run.state, w, found)
+        run.mention(decided_event(view))
+
+    async def unsure(self, state: RunState, worker: WorkerId) -> tuple[c.AskAgent | None, Assisted]:
+        """Return the next question to ask ahead, and the account of those before.
+
+        Raises:
+            WorkspaceError: It has no conflicts that wait.
+        """
+        async with self.resolutions.lock(state.run, worker):
+            return await self.resolutions.unsure(state, conflicted(state, worker))
+
     async def ask(
-        self, run: RunFeed, worker: WorkerId, action: c.AskAgent, *, by: str
+        self,
+        run: RunFeed,
+        worker: WorkerId,
+        action: c.AskAgent,
+        *,
+        by: str,
+        is_ahead: bool = False,
     ) -> tuple[Inquiry, ConflictView]:
         """Note that an agent is being asked; return its inquiry and the view that shows it.
 
@@ -98,19 +162,25 @@ class MergeDesk:
         """
         async with self.resolutions.lock(run.state.run, worker):
             w = conflicted(run.state, worker)
-            told = await self.resolutions.asked(run.state, w, action, by=by)
+            told = await self.resolutions.asked(run.state, w, action, by=by, is_ahead=is_ahead)
             view = await self.resolutions.view(run.state, w)
         run.mention(decided_event(view))
         return told, view
 
     async def answered(
-        self, run: RunFeed, worker: WorkerId, key: HunkKey, answer: OutsideAnswer | str
+        self,
+        run: RunFeed,
+        worker: WorkerId,
+        key: HunkKey,
+        answer: OutsideAnswer | str,
+        *,
+        spent: Spent | None = None,
     ) -> None:
         """Offer an agent's answer, or show in words why there is none; tell all consoles."""
         async with self.resolutions.lock(run.state.run, worker):
             with suppress(WorkspaceError):  # a human may have decided without it
                 w = conflicted(run.state, worker)
-                view = await self.resolutions.answered(run.state, w, key, answer)
+                view = await self.resolutions.answered(run.state, w, key, answer, spent=spent)
                 run.mention(decided_event(view))
 
     async def batch(self, state: RunState, workers: Sequence[WorkerId]) -> Batch:
@@ -133,7 +203,7 @@ class MergeDesk:
         if not trees:
             return Batch()
         author = self.repo.settings.sign(int(state.started_at or 0))
-        wording = Wording(message="A batch to be checked\n", author=author)
+        wording = Wording(message="A batch to check\n", author=author)
         commit = await write_commit(self.repo, tree, [old], wording)
         return Batch(trees=trees, commit=commit, tree=tree)
 
@@ -146,7 +216,7 @@ class MergeDesk:
         heads = [w.change.head if w.change else None for w in (one, other)]
         if heads[0] is None or heads[1] is None:
             which = one if heads[0] is None else other
-            raise WorkspaceError(f"{which.id} has no change that could be compared")
+            raise WorkspaceError(f"{which.id} has no change to compare")
         return await change_diff(self.repo, heads[0], heads[1], against=str(one.id))
 
     async def leave_out(
@@ -201,7 +271,7 @@ class MergeDesk:
         """
         found = (await self.conflicts(state, worker, path)).looked_at
         if found is None or found.text is None or "\0" in found.text:
-            raise WorkspaceError(f"{path} is no text that an editor could keep")
+            raise WorkspaceError(f"{path} is not text, so an editor cannot keep it intact")
         return FileText(path=path, text=found.text, mode=found.mode or "100644")
 
     async def weave_in(
@@ -259,7 +329,7 @@ def conflicted(state: RunState, worker: WorkerId) -> Worker:
     """
     w = state.workers[worker]
     if w.phase is not Phase.CONFLICTED:
-        raise WorkspaceError(f"{w.id} is {w.phase}: it has no conflicts to decide")
+        raise WorkspaceError(f"{w.id} is {w.phase}: it has no conflicts to resolve")
     return w
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
+from typing import NamedTuple
 
 from engine.git.diff import (
     MOST_BYTES,
@@ -17,7 +18,16 @@ from engine.git.diff import (
 )
 from engine.git.objects import read_blobs
 from engine.git.runner import HERE, Call, Repo, Where
-from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
+from engine.messages.diffs import (
+    ChangeDiff,
+    DiffLine,
+    FileDiff,
+    FileKind,
+    FileSides,
+    Hunk,
+    Sign,
+)
+from engine.messages.pictures import PICTURE_ENDS, Picture, picture_of
 
 _KINDS = {"A": FileKind.ADDED, "D": FileKind.DELETED, "R": FileKind.RENAMED, "C": FileKind.ADDED}
 _SIGNS = {" ": Sign.KEPT, "+": Sign.ADDED, "-": Sign.REMOVED}
@@ -31,6 +41,8 @@ _GENERATED = (
 )
 """Names of files that programs write."""
 _MOST_TEXT = 8 << 20
+_MOST_TEXTS = 32 << 20
+"""So many bytes are read at most to look into files, all of them together."""
 LEAST_CONTEXT = 3
 
 _HEADING = re.compile(
@@ -78,6 +90,7 @@ async def change_diff(
     patches = await file_patches(repo, files, (base, head), max_bytes=MOST_BYTES, where=where)
     binary = [file for file in files if file.is_binary]
     sizes = await _sizes(repo, [oid for f in binary for oid in (f.old_oid, f.new_oid)], where)
+    pictures = await _pictures(repo, binary, where)
     if context > LEAST_CONTEXT:
         texts = await _texts(repo, [f.new_oid for f in files if _has_text(f)], where)
         patches = tuple(
@@ -87,10 +100,45 @@ async def change_diff(
     pairs = zip(files, patches, strict=True)
     return ChangeDiff(
         against=against,
-        files=tuple(_file(file, patch, sizes) for file, patch in pairs),
+        files=tuple(_file(file, patch, _Known(sizes, pictures)) for file, patch in pairs),
         head=head,
         context=context,
     )
+
+
+async def whole_sides(
+    repo: Repo, sides: tuple[str, str], paths: Sequence[str], *, where: Where = HERE
+) -> tuple[FileSides, ...]:
+    """Return files that differ between two commits or trees, whole; large ones are left out."""
+    files = [
+        file
+        for file in await changed_files(repo, *sides, where)
+        if os.fsdecode(file.path) in paths and _SUBMODULE not in {file.old_mode, file.new_mode}
+    ]
+    texts = await _texts(repo, [oid for f in files for oid in (f.old_oid, f.new_oid)], where)
+    return tuple(_whole(file, texts) for file in files)
+
+
+def _whole(file: FileChange, texts: Mapping[str, bytes]) -> FileSides:
+    old, new = texts.get(file.old_oid), texts.get(file.new_oid)
+    oids = [oid for oid in (file.old_oid, file.new_oid) if oid.strip("0")]
+    is_cut = any(oid not in texts for oid in oids)
+    return FileSides(path=os.fsdecode(file.path), old=old, new=new, is_cut=is_cut)
+
+
+async def _pictures(repo: Repo, files: Sequence[FileChange], where: Where) -> Mapping[str, Picture]:
+    """Return what is known of the pictures among these files, by their objects."""
+    named = [f for f in files if os.fsdecode(f.path).lower().endswith(PICTURE_ENDS)]
+    texts = await _texts(repo, [oid for f in named for oid in (f.old_oid, f.new_oid)], where)
+    found = {oid: picture_of(data) for oid, data in texts.items()}
+    return {oid: picture for oid, picture in found.items() if picture is not None}
+
+
+class _Known(NamedTuple):
+    """Hold what objects are, by their ids: their sizes, and what is a picture."""
+
+    sizes: Mapping[str, int]
+    pictures: Mapping[str, Picture]
 
 
 def _has_text(file: FileChange) -> bool:
@@ -109,9 +157,13 @@ async def _sizes(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, 
 
 
 async def _texts(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, bytes]:
-    """Return the content of these objects; big ones are left out."""
+    """Return the content of these objects; big ones are left out, and what is beyond all bounds."""
     sizes = await _sizes(repo, oids, where)
-    small = [oid for oid, size in sizes.items() if size <= _MOST_TEXT]
+    room, small = _MOST_TEXTS, []
+    for oid, size in sizes.items():
+        if size <= min(_MOST_TEXT, room):
+            small.append(oid)
+            room -= size
     return dict(zip(small, await read_blobs(repo, small, where), strict=True)) if small else {}
 
 
@@ -153,7 +205,7 @@ def _with(hunk: FileHunk, above: Sequence[bytes], below: Sequence[bytes]) -> Fil
     return replace(hunk, old=sides[0], new=sides[1], lines=lines)
 
 
-def _file(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> FileDiff:
+def _file(file: FileChange, patch: FilePatch, known: _Known) -> FileDiff:
     name = os.fsdecode(file.path)
     return FileDiff(
         path=name,
@@ -162,8 +214,9 @@ def _file(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> FileD
         hunks=tuple(_hunk(hunk) for hunk in patch.hunks),
         is_generated=any(fnmatch(name.rpartition("/")[2], each) for each in _GENERATED),
         is_binary=file.is_binary,
+        is_picture=not known.pictures.keys().isdisjoint({file.old_oid, file.new_oid}),
         is_cut=patch.is_cut,
-        note=_note(file, patch, sizes),
+        note=_note(file, patch, known),
         added_in_all=file.added if patch.is_cut else None,
         removed_in_all=file.removed if patch.is_cut else None,
     )
@@ -181,7 +234,7 @@ def _kind(file: FileChange) -> FileKind:
     return _KINDS.get(file.kind, FileKind.MODIFIED)
 
 
-def _note(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> str:
+def _note(file: FileChange, patch: FilePatch, known: _Known) -> str:
     notes = []
     if file.old_mode != file.new_mode and file.kind in "MRT":
         notes.append(f"{_TYPES[file.old_mode]} → {_TYPES[file.new_mode]}")
@@ -192,11 +245,27 @@ def _note(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> str:
     if file.kind == "R" and file.similarity is not None and file.similarity < 100:  # noqa: PLR2004 - percent
         notes.append(f"{file.similarity}% alike")
     if file.is_binary:
-        notes.append("binary")
-        notes += [_size(file, sizes)]
+        notes.append(_looks(file, known.pictures) or "binary")
+        notes.append(_size(file, known.sizes))
     if patch.is_cut:
-        notes.append("too long to be shown whole")
+        notes.append("too long to show in full")
     return ", ".join(notes)
+
+
+def _looks(file: FileChange, pictures: Mapping[str, Picture]) -> str:
+    """Return a picture's kind and size, now and before."""
+    old, new = pictures.get(file.old_oid), pictures.get(file.new_oid)
+    if new is None:
+        return f"{old.kind} picture, was {_pixels(old)} pixels" if old else ""
+    if old is None:
+        return f"{new.kind} picture, {_pixels(new)} pixels"
+    kind = f"{new.kind} picture" if new.kind == old.kind else f"{new.kind} picture, was {old.kind}"
+    was = "as before" if _pixels(old) == _pixels(new) else f"was {_pixels(old)}"
+    return f"{kind}, {_pixels(new)} pixels, {was}"
+
+
+def _pixels(picture: Picture) -> str:
+    return f"{picture.width} × {picture.height}"  # noqa: RUF001 - the sign for it
 
 
 _TYPES = {
@@ -228,7 +297,7 @@ def _hunk(hunk: FileHunk) -> Hunk:
     lines: list[DiffLine] = []
     for line in hunk.lines:
         sign = _SIGNS[line.mark]
-        text = line.text.decode(errors="replace")
+        text = line.text.decode(errors="surrogateescape")
         at_old = old if sign is not Sign.ADDED else None
         at_new = new if sign is not Sign.REMOVED else None
         lines.append(DiffLine(sign, text, at_old, at_new, has_newline=line.has_newline))

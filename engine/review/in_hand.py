@@ -28,11 +28,11 @@ from engine.review.reading import entries_of
 from engine.review.results import result_tree
 from engine.review.weaving import change_of
 
-_NOT_FINISHED = "it has no finished change to take in hand"
+_NOT_FINISHED = "it has no finished change to edit"
 _WHY_NOT = {
-    Phase.LANDED: "all of it is on the target; undo the landing first",
+    Phase.LANDED: "its whole change is on the target; undo the landing first",
     Phase.LANDING: "it is about to land",
-    Phase.CONFLICTED: "decide its conflicts in Review instead",
+    Phase.CONFLICTED: "resolve its conflicts in Review instead",
 }
 
 
@@ -67,7 +67,7 @@ def in_review(state: RunState, worker: WorkerId, *, attempt: int | None = None) 
     if w.phase is not Phase.REVIEWING or w.change is None or w.change.head is None:
         raise WorkspaceError(f"{w.id} is {w.phase}: {_WHY_NOT.get(w.phase, _NOT_FINISHED)}")
     if attempt not in {None, w.attempt.number}:
-        raise WorkspaceError(f"{w.id} is at attempt {w.attempt.number} by now")
+        raise WorkspaceError(f"{w.id} is already at attempt {w.attempt.number}")
     above = [
         str(other.id)
         for other in state.workers.values()
@@ -75,7 +75,7 @@ def in_review(state: RunState, worker: WorkerId, *, attempt: int | None = None) 
     ]
     if above:
         raise WorkspaceError(
-            f"{', '.join(above)} builds on it as it is",
+            f"{', '.join(above)} builds on this change as it is",
             hint="Retry this one with a comment instead.",
         )
     return w
@@ -103,12 +103,12 @@ async def read_text_of(repo: Repo, w: Worker, path: str) -> FileText:
     name = os.fsencode(path)
     entry = (await entries_of(repo, whole.head or "", [name])).get(name)
     if entry is None:
-        raise WorkspaceError(f"{path} is not there after the change")
+        raise WorkspaceError(f"the change has no file {path}")
     if entry[0] not in _PLAIN:
-        raise WorkspaceError(f"{path} is no file that could be edited")
+        raise WorkspaceError(f"{path} is not a file that you can edit")
     (content,) = await read_blobs(repo, [entry[1]])
     if b"\0" in content or len(content) > _MOST_TEXT:
-        raise WorkspaceError(f"{path} is no text that an editor could keep")
+        raise WorkspaceError(f"{path} is not text, so an editor cannot keep it intact")
     return FileText(path=path, text=content.decode(errors="surrogateescape"), mode=entry[0])
 
 
@@ -122,14 +122,16 @@ async def edited(repo: Repo, state: RunState, w: Worker, file: FileText) -> Edit
     base, name = whole.base or "", os.fsencode(file.path)
     entry = (await entries_of(repo, whole.head or "", [name])).get(name)
     if entry is not None and entry[0] not in _PLAIN:
-        raise WorkspaceError(f"{file.path} is no file that could be edited")
+        raise WorkspaceError(f"{file.path} is not a file that you can edit")
     mode = entry[0] if entry else file.mode
     content = None if file.text is None else file.text.encode(errors="surrogateescape")
     result = FileResult(name) if content is None else FileResult(name, mode, content)
     merged = MergedTrees(tree=await tree_of(repo, whole.head or ""))
     tree = await result_tree(repo, merged, Conflicts(()), [result])
     if tree == await tree_of(repo, base):
-        raise WorkspaceError(f"nothing would be left of {w.id}", hint="Give it up instead.")
+        raise WorkspaceError(
+            f"this would leave nothing of {w.id}", hint="Reject the change instead."
+        )
     names = _names(state, w)
     collected = await resolve(repo, names.head) or whole.head or ""
     differing = await changed_files(repo, await tree_of(repo, collected), tree)
@@ -181,7 +183,9 @@ async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -
     merged = MergedTrees(tree=await tree_of(repo, whole.head or ""))
     tree = await result_tree(repo, merged, Conflicts(()), results)
     if tree == await tree_of(repo, base):
-        raise WorkspaceError(f"nothing would be left of {w.id}", hint="Give it up instead.")
+        raise WorkspaceError(
+            f"this would leave nothing of {w.id}", hint="Reject the change instead."
+        )
     said = f"with {len(keys)} left out"
     head = await _keep(repo, state, w, (base, tree), said=said, ref=_names(state, w).trimmed)
     left = await change_of(repo, base=base, head=head, tree=tree)

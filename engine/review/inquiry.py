@@ -29,7 +29,7 @@ def inquiry(
     """Return a hunk and its surroundings as texts for an agent."""
     before, after = shown(b"".join(hunk.before)), shown(b"".join(hunk.after))
     texts = [shown(b"".join(lines)) for lines in (hunk.base, hunk.target, hunk.incoming)]
-    beside = ((before, "Above them stands"), (after, "Below them stands"))
+    beside = ((before, "The text above them is"), (after, "The text below them is"))
     around = "\n".join(f"{where}:\n{text}" for text, where in beside if text)
     return Inquiry(
         key=hunk.key,

@@ -1,8 +1,8 @@
 """Land a change: compose it in memory, check the exact tree, move by compare-and-swap."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from engine.beneath import remove_tree
 from engine.clock import Clock
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
-from engine.errors import DirtyTarget, EngineError, GitFailed, WorkspaceError
+from engine.errors import DirtyTarget, EngineError, GitFailed, WorkspaceError, whole_of
 from engine.git.carrying import edited_paths, prepare_carrying, prepare_committing
 from engine.git.checktree import CheckTree, fill_check_tree
 from engine.git.composition import Composed, LandingStyle, LandRequest, compose
@@ -41,6 +41,7 @@ from engine.private import private_folder
 from engine.review.conflicts import conflict_paths
 from engine.review.landing_results import (
     Checker,
+    CleanChecker,
     LandingConflicts,
     Moved,
     ReadyToLand,
@@ -64,7 +65,7 @@ _UNDOING = "undoing.json"
 async def finish_undoing(repo: Repo, layout: Layout) -> None:
     """End an undo that was under way when its engine died: files, index and ref go back together.
 
-    Its worker is told when the undo is asked for again, which then finds that all is done.
+    Its worker hears when the undo is asked for again, which then finds that all is done.
     """
     note = layout.root / _UNDOING
     if await to_thread.run_sync(note.exists):
@@ -75,10 +76,10 @@ async def finish_undoing(repo: Repo, layout: Layout) -> None:
 
 
 _CHECK = "Plait-Check"
-_MOVED = "the target moved since you looked"
+_MOVED = "the target has moved since you looked"
 _WAYS_BACK = (
-    "Commit them (the undo then adds a commit), stash them (`git stash`, and `git stash pop` after"
-    " it), or take them back; then undo again."
+    "Commit them (the undo then adds a commit), stash them (`git stash`, later `git stash pop`) "
+    "or revert them. Then undo again."
 )
 
 
@@ -164,8 +165,9 @@ class GitLandings:
             paths = tuple(map(os.fsencode, conflict_paths(prepared)))
             names = _named(paths)
             return Refusal(
-                reason=f"your own edits conflict with the change in {names}. Commit or stash them,"
-                " land with `--edits commit` or `--edits wait`, or with `--to` another branch.",
+                reason=f"your own edits conflict with the change in {names}. Commit or stash "
+                f"them, land with `--edits commit` or `--edits wait`, or use `--to` another "
+                f"branch.",
                 in_the_way=tuple(map(os.fsdecode, paths)),
                 is_carry_refused=True,
             )
@@ -185,13 +187,13 @@ class GitLandings:
         w = state.workers[effect.worker]
         change, target = w.change, effect.wish.to or state.plan.runtime.target
         if change is None or change.head is None or change.base is None or target is None:
-            return Refusal(reason=f"{w.id} has nothing that could be landed")
+            return Refusal(reason=f"{w.id} has nothing to land")
         signature = self._repo.settings.sign(int(self._clock.now()))
         old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
         if old is None and effect.wish.to is None and await self._has_begun(change.base):
             return Refusal(
-                reason=f"the branch {target} is not there any more. Land with `--to BRANCH`"
-                " on another one, or with the same name to make it anew."
+                reason=f"the branch {target} no longer exists. Land on another with `--to "
+                f"BRANCH`, or use the same name to create it again."
             )
         tree = await self._resolved(state, effect, target=target, old=old)
         if isinstance(tree, LandingConflicts):
@@ -220,7 +222,7 @@ class GitLandings:
             return composed
         if composed.unsafe:
             names = _named(composed.unsafe)
-            return Refusal(reason=f"the result would hold paths that git refuses: {names}")
+            return Refusal(reason=f"the result would contain paths that git refuses: {names}")
         return LandingConflicts(paths=conflict_paths(composed))
 
     async def _has_begun(self, base: str) -> bool:
@@ -272,7 +274,7 @@ class GitLandings:
         """Run the check on the exact tree that would land now, or on the worker's own."""
         change = w.change
         if change is None or change.head is None:
-            return Refusal(reason=f"{w.id} has no change that could be checked")
+            return Refusal(reason=f"{w.id} has no change to check")
         if is_own:
             return await self.check_commit(state, change.head, change.tree or "", check)
         merged = await self._merged(state, w)
@@ -280,7 +282,7 @@ class GitLandings:
             return merged
         tree = merged.tree
         author = self._repo.settings.sign(int(state.started_at or 0))
-        wording = Wording(message="A tree to be checked\n", author=author)
+        wording = Wording(message="A tree to check\n", author=author)
         # No ref ever names this commit: it only carries the tree to the check.
         commit = await write_commit(self._repo, tree, [change.head], wording)
         found = await self.check_commit(state, commit, tree, check)
@@ -307,7 +309,7 @@ class GitLandings:
         if isinstance(merged, Refusal):
             return merged
         if merged.onto is None:
-            return Refusal(reason=f"{w.id} conflicts in what it builds on, so it has no result yet")
+            return Refusal(reason=f"the base of {w.id} has conflicts, so there is no result yet")
         return MergedResult(
             run=str(state.run),
             worker=str(w.id),
@@ -321,6 +323,17 @@ class GitLandings:
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
         """Check exactly a commit's files, in surroundings that no agent had a hand in."""
+        async with self.laid_out(state, commit, check) as (clean, folder, places):
+            problem = await clean.setup(folder, places)
+            if problem is not None:
+                return Refusal(reason=problem)
+            return await clean.check(folder, tree, places)
+
+    @asynccontextmanager
+    async def laid_out(
+        self, state: RunState, commit: str, check: Checker
+    ) -> AsyncIterator[tuple[CleanChecker, str, GitPlaces]]:
+        """Yield clean surroundings, a folder with exactly a commit's files, and its repository."""
         root = check_root(self._root, state.run)
         place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
         await anyio.to_thread.run_sync(private_folder, root)
@@ -332,10 +345,7 @@ class GitLandings:
                 await to_thread.run_sync(_set_aside, place, self._layout.trash)
                 borrowed = await self.lay_out(state, place, commit)
             places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
-            problem = await clean.setup(str(place.path), places)
-            if problem is not None:
-                return Refusal(reason=problem)
-            return await clean.check(str(place.path), tree, places)
+            yield clean, str(place.path), places
 
     async def lay_out(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
         """Bring a tree to a commit, with what setup made of the user's own files."""
@@ -372,7 +382,7 @@ class GitLandings:
                 return undone(at=at)
             if isinstance(back, MergedTrees):
                 paths = _named([one.path for one in back.conflicts])
-                return Refusal(reason=f"what landed since conflicts with taking it back: {paths}")
+                return Refusal(reason=f"later landings conflict with the undo: {paths}")
             done = back if isinstance(back, LandingRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
             return Refusal(reason=f"{dirty}. {_WAYS_BACK}")
@@ -404,7 +414,7 @@ class GitLandings:
             else:
                 done = await recover_landing(self._repo, prepared, self._layout.trash)
         except DirtyTarget as dirty:
-            return TryAgain(why=f"{dirty}. {dirty.hint}")
+            return TryAgain(why=whole_of(dirty))
         if isinstance(done, LandingDone):
             return Moved()
         return TryAgain(why=f"{done.reason} {done.detail}".strip())
@@ -424,9 +434,9 @@ def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
     """Return a refusal that names the ways out."""
     names = tuple(map(os.fsdecode, paths))
     hint = (
-        "Commit or stash them; or land with `--edits carry` (they stay as they are, on top),"
-        " `--edits commit` (they become a commit of yours first), `--edits wait`,"
-        " or `--to` another branch."
+        "Commit or stash them. Or land with `--edits carry` (they stay uncommitted on top), "
+        "`--edits commit` (they become your commit first), `--edits wait`, or `--to` another "
+        "branch."
     )
     return Refusal(reason=f"{what}. {hint}", in_the_way=names)
 

@@ -76,6 +76,9 @@ class CleanChecker(Protocol):
     async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
         """Run the step's check on this tree."""
 
+    async def make(self, command: str, folder: str, git: GitPlaces) -> str | None:
+        """Run a command that writes files of the tree; return None, or why it failed."""
+
 
 class Checker(Protocol):
     """Gives clean surroundings for one check."""
@@ -124,6 +127,15 @@ class Landings(Protocol):
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
         """Run the check on a commit's files, in a tree that is warm from the checks before."""
+
+    def laid_out(
+        self, state: RunState, commit: str, check: Checker
+    ) -> AbstractAsyncContextManager[tuple[CleanChecker, str, GitPlaces]]:
+        """Enter clean surroundings with a folder of exactly a commit's files, and its repository.
+
+        Raises:
+            WorkspaceError: There are no commits here.
+        """
 
     async def lay_out(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
         """Lay out exactly a commit's files; return the object folders that they borrow from.

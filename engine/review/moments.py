@@ -52,11 +52,15 @@ class Moments:
             file.write(line.encode())
 
     async def of(self, worker: WorkerId) -> tuple[Moment, ...]:
-        """Return a worker's moments over all attempts, oldest first; unchanged files count once."""
+        """Return a worker's moments over all attempts, oldest first.
+
+        Unchanged files of an attempt count once.
+        """
         found: list[Moment] = []
         for line in await to_thread.run_sync(self._lines):
             whose, moment = _parse(line)
-            if whose == str(worker) and (not found or found[-1].commit != moment.commit):
+            is_known = found and found[-1].commit == moment.commit
+            if whose == str(worker) and not (is_known and found[-1].attempt == moment.attempt):
                 found.append(moment)
         return tuple(found)
 
@@ -81,8 +85,8 @@ class Moments:
             pack = await self._repo.read(*words, call=asked, where=where)
         except GitFailed as failed:
             raise WorkspaceError(
-                f"the files as they were {clock_time(moment.at)} are gone",
-                hint="They were cleaned away; retry it without that time.",
+                f"the files from {clock_time(moment.at)} are gone",
+                hint="They were removed by a cleanup; retry without that time.",
             ) from failed
         await self._repo.run("index-pack", "--stdin", call=Call(stdin=pack, writes=True))
 
@@ -103,17 +107,20 @@ def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> M
     """Return the newest moment no later than a time, or why an attempt cannot begin there."""
     if command.begins is not RetryMode.FRESH:
         return c.Refused(
-            "an attempt that begins from a moment begins anew", hint=f"Leave {command.mode} out."
+            "an attempt that starts from an earlier time starts a new session",
+            hint=f"Leave {command.mode} out.",
         )
     found = [moment for moment in moments if moment.at <= at]
     if found:
         return found[-1]
     hint = (
-        f"They were looked at for the first time {clock_time(moments[0].at)}."
+        f"They were first saved {clock_time(moments[0].at)}."
         if moments
-        else "They are looked at every few seconds while an agent works, until they land."
+        else "plait saves them every few seconds while an agent works, until they land."
     )
-    return c.Refused(f"nothing is kept of {command.worker} as it was {clock_time(at)}", hint=hint)
+    return c.Refused(
+        f"there is no saved state of {command.worker} from {clock_time(at)}", hint=hint
+    )
 
 
 def clock_time(at: float) -> str:

@@ -63,7 +63,7 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
     """Return the result of `git merge INCOMING` on TARGET; write nothing but objects.
 
     Raises:
-        WorkspaceError: One of them names no commit, or they have none in common.
+        WorkspaceError: A name is not a commit, or the two have no common ancestor.
     """
     mine, theirs = await commits_of(repo, target, incoming)
     merger = Merger(repo)
@@ -118,10 +118,10 @@ class OpenConflict:
 
 @dataclass
 class OpenMerge:
-    """A merge that is being resolved in memory; it writes nothing but objects.
+    """A merge that you resolve in memory; it writes only git objects.
 
-    In async code it is opened with `await OpenMerge.begin(…)` and its tree written by
-    `await merge.write_tree()`; `open_merge` and `tree()` are the same for everybody else.
+    In async code, open it with `await OpenMerge.begin(…)` and write its tree with `await
+    merge.write_tree()`. Otherwise, use `open_merge` and `tree()`.
     """
 
     repo: Repo
@@ -148,7 +148,7 @@ class OpenMerge:
 
     @property
     def conflicts(self) -> tuple[OpenConflict, ...]:
-        """Return what git could not merge, ordered by path."""
+        """Return the conflicts, ordered by path."""
         learned = lessons(self.session, self._offered)
         return tuple(OpenConflict(file, self.memory, learned) for file in self.session.conflicts)
 
@@ -157,31 +157,31 @@ class OpenMerge:
 
     @property
     def is_clean(self) -> bool:
-        """Return whether the merge had no conflict from the start."""
+        """Return True if the merge had no conflict from the start."""
         return self.previewed.is_clean
 
     @property
     def is_resolved(self) -> bool:
-        """Return whether nothing is open."""
+        """Return True if every conflict is resolved."""
         return self.session.is_resolved
 
     @property
     def unsafe(self) -> tuple[bytes, ...]:
-        """Return paths that the incoming side brings and that no checkout may see."""
+        """Return paths of the incoming side that are unsafe to check out."""
         return self.previewed.merged.unsafe
 
     @property
     def caveat(self) -> str:
-        """Return what git left out of the merge, in a sentence; empty where it merged in full."""
+        """Return a sentence about what git left out of the merge; empty if it merged everything."""
         return self.previewed.merged.caveat
 
     @property
     def tree_now(self) -> str:
-        """Return the tree as git left it: the result only if the merge is clean."""
+        """Return the tree that git left; it is the result only if the merge is clean."""
         return self.previewed.merged.tree
 
     def choose(self, path: bytes | str, hunk: HunkKey | int, choice: Choice | str | bytes) -> None:
-        """Decide one hunk, counted from 0 or named by its key.
+        """Resolve one hunk, given by its number from 0 or its key.
 
         Raises:
             KeyError: There is no such path or hunk.
@@ -190,19 +190,19 @@ class OpenMerge:
         self.session = self.session.choose(os.fsencode(path), hunk, choice)
 
     def choose_whole(self, path: bytes | str, choice: Whole | str) -> None:
-        """Decide a whole path: one of its `options`."""
+        """Choose one of the `options` for a whole path."""
         self.session = self.session.choose_whole(os.fsencode(path), choice)
 
     def choose_mode(self, path: bytes | str, mode: str) -> None:
-        """Decide the mode of a file: `100644` or `100755`."""
+        """Choose the mode of a file: `100644` or `100755`."""
         self.session = self.session.choose_mode(os.fsencode(path), mode)
 
     def choose_place(self, path: bytes | str, place: FilePlace | str) -> None:
-        """Decide where a file that both sides moved is to lie."""
+        """Choose the place of a file that both sides moved."""
         self.session = self.session.choose_place(os.fsencode(path), place)
 
     def set_file(self, path: bytes | str, content: bytes | None, mode: str = "100644") -> None:
-        """Put this content at a path, conflicted or not; None deletes it."""
+        """Write content at a path, in conflict or not; None deletes the file."""
         self.session = self.session.set_file(os.fsencode(path), content, mode=mode)
 
     def undo(self) -> None:
@@ -210,28 +210,28 @@ class OpenMerge:
         self.session = self.session.undo()
 
     def redo(self) -> None:
-        """Redo the decision that was undone last."""
+        """Redo the last undone decision."""
         self.session = self.session.redo()
 
     async def write_tree(self) -> str:
-        """Write the tree that the decisions make; return its id.
+        """Write the resulting tree; return its id.
 
         Raises:
-            WorkspaceError: Something is still open.
+            WorkspaceError: A conflict is still open.
         """
         results = self.session.results()
         if results is None:
             left = [c.path for c in self.conflicts if not self.session.is_file_resolved(c.path)]
             names = ", ".join(path.decode(errors="replace") for path in left)
-            raise WorkspaceError(f"still to be decided: {names}")
+            raise WorkspaceError(f"still to resolve: {names}")
         made = self.previewed
         return await result_tree(self.repo, made.merged, made.conflicts, results)
 
     def tree(self) -> str:
-        """Return the id of the tree that the decisions make, for code that is not async.
+        """Return the id of the resulting tree, for code that is not async.
 
         Raises:
-            WorkspaceError: Something is still open.
+            WorkspaceError: A conflict is still open.
         """
         return _in_loop(self.write_tree)
 
@@ -260,13 +260,12 @@ def open_merge(
     incoming: str,
     environment: Mapping[str, str] | None = None,
 ) -> OpenMerge:
-    """Open the merge of two branches, to look at and resolve without touching anything.
+    """Open the merge of two branches in memory, to inspect and resolve it.
 
-    It waits for git, also where a loop runs in this thread; there `await OpenMerge.begin(…)` is
-    the better way.
+    This call blocks while git works. In async code, use `await OpenMerge.begin(…)`.
 
     Raises:
-        WorkspaceError: One of them names no commit, or they have none in common.
+        WorkspaceError: A name is not a commit, or the two have no common ancestor.
     """
     begin = partial(
         OpenMerge.begin, repo, target=target, incoming=incoming, environment=environment

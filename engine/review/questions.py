@@ -66,7 +66,7 @@ def sides_of(w: Worker, *, onto: str) -> Sides:
         WorkspaceError: The worker has no change.
     """
     if w.change is None or w.change.head is None or w.change.base is None:
-        raise WorkspaceError(f"{w.id} has no change that could be merged")
+        raise WorkspaceError(f"{w.id} has no change to merge")
     return Sides(w.change.base, onto, w.change.head)
 
 
@@ -80,7 +80,7 @@ async def base_question(
     """
     below = await beneath(repo, state, w)
     if not below.heads:
-        raise WorkspaceError(f"{w.id} builds on no changes that could conflict")
+        raise WorkspaceError(f"{w.id} does not build on changes that can conflict")
     names, heads = list(below.heads), list(below.heads.values())
     onto = heads[0]
     for at, head in enumerate(heads[1:], 1):

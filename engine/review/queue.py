@@ -166,7 +166,7 @@ async def landing_end(port: LandingPort, run: str, worker: str, *, after_seq: in
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    reason = "the engine ended before it told what became of it; the next engine goes on with it"
+    reason = "the engine ended before it reported the result; the next engine continues"
     return LandingEnd(worker=worker, reason=reason, lost_at=after_seq)
 
 
@@ -177,7 +177,7 @@ def _end(event: ev.Event, worker: str) -> LandingEnd | None:
         case ev.Landed():
             return LandingEnd(worker=worker, target=event.target, commit=event.new, note=event.note)
         case ev.ConflictsFound():
-            return LandingEnd(worker=worker, conflicts=event.paths, reason="it conflicts")
+            return LandingEnd(worker=worker, conflicts=event.paths, reason="it has conflicts")
         case ev.WorkerMoved(before=Phase.LANDING):
             return LandingEnd(worker=worker) if event.after is Phase.REVIEWING else None
         case _:

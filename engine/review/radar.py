@@ -1,10 +1,10 @@
 """Predict which workers will conflict, while they still run.
 
-Trees as they are now (of running workers, of finished changes, of the user's own checkout) are
-merged in pairs and with the target, in memory, with objects in a folder of the radar's own. What
-was merged once is known by its trees and never merged again, and looking takes at most a tenth of
-the time. How a running worker's files were is kept: another attempt can begin from there. How much
-of them differs from its base is told to the run.
+It merges trees as they are now in pairs and with the target: those of running workers, of finished
+changes, of the user's own checkout. Merges are in memory, their objects in the radar's own folder.
+No pair of trees is merged twice, and looking takes at most a tenth of the time. The files of a
+running worker are kept as they were, so another attempt can begin from there. The run hears how
+much of them differs from the worker's base.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from anyio import CancelScope, to_thread
 from engine.clock import Clock
 from engine.core.facts import About, Fact, TreeSeen
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError
+from engine.errors import EngineError, WorkspaceError
 from engine.git.base import stage_worktree
 from engine.git.diff import changed_files, merge_base
 from engine.git.merge3 import MergedTrees, Merger, Sides
@@ -119,6 +119,7 @@ class Radar:
         self._merged: dict[Sides, Clash | None] = {}
         self._bases: dict[tuple[str, str], str | None] = {}
         self._pictures: dict[WorkerId, _Picture] = {}
+        self._kept: dict[str, Moment] = {}
         self._is_behind = False
         self.clashes: Mapping[str, tuple[Clash, ...]] = {}
         self.behind: Mapping[str, int] = {}
@@ -158,16 +159,24 @@ class Radar:
     def _is_running(self) -> bool:
         return any(w.phase is Phase.RUNNING for w in self._run.state.workers.values())
 
-    def predicted(self, worker: str) -> tuple[tuple[Clash, ...], int, bool]:
-        """Return the clashes of a worker, the commits it is behind, and if it was looked at."""
-        return self.clashes.get(worker, ()), self.behind.get(worker, 0), worker in self.behind
+    def predicted(self, worker: str) -> tuple[tuple[Clash, ...], int, bool, Moment | None]:
+        """Return the clashes of a worker, the commits it is behind, and if it was looked at.
+
+        The last is its newest checkpoint.
+        """
+        behind = self.behind.get(worker)
+        clashes = self.clashes.get(worker, ())
+        return clashes, behind or 0, behind is not None, self._kept.get(worker)
 
     def shown(self, worker: WorkerView) -> WorkerView:
         """Return a worker's view with what is predicted for it."""
         if worker.phase.is_settled:
             return worker
-        clashes, behind, is_seen = self.predicted(worker.worker)
-        return replace(worker, clashes=clashes, behind=behind, is_radar_seen=is_seen)
+        clashes, behind, is_seen, kept = self.predicted(worker.worker)
+        at = kept.at if kept and kept.attempt == worker.attempt else None
+        return replace(
+            worker, clashes=clashes, behind=behind, is_radar_seen=is_seen, checkpoint_at=at
+        )
 
     async def look(self) -> None:
         """Take snapshots, merge them in pairs, and publish what has changed in the predictions.
@@ -207,18 +216,51 @@ class Radar:
         if known and is_new and (known.attempt, known.spoke) == (w.attempt.number, spoke):
             return known
         with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
-            taken = await self._snap(state, w.id, self._moments.objects)
-            if taken is not None:
-                number = w.attempt.number
-                picture = _Picture(number, spoke, now, taken.commit, taken.tree)
-                self._pictures[w.id] = picture
-                if w.begun.base and (known is None or known.commit != taken.commit):
-                    at = self._clock.now()
-                    moment = Moment(attempt=number, at=at, commit=taken.commit, base=w.begun.base)
-                    await self._moments.note(w.id, moment)
-                if w.begun.base and (known is None or known.seen != picture.seen):
-                    await self._measure(w, w.begun.base, taken.tree)
+            await self._taken(state, w)
         return self._pictures.get(w.id)
+
+    async def _taken(self, state: RunState, w: Worker) -> Moment | None:
+        """Take a running worker's tree as it is now; note it where it is new.
+
+        Raises:
+            EngineError: It cannot be reached.
+        """
+        spoke, began = self._run.spoke_at(w.id), self._clock.now()
+        taken = await self._snap(state, w.id, self._moments.objects)
+        if taken is None or w.begun.base is None:
+            return None
+        number, known = w.attempt.number, self._pictures.get(w.id)
+        picture = _Picture(number, spoke, began, taken.commit, taken.tree)
+        self._pictures[w.id] = picture
+        at = self._clock.now()
+        moment = Moment(attempt=number, at=at, commit=taken.commit, base=w.begun.base)
+        if known is None or (known.attempt, known.commit) != (number, taken.commit):
+            await self._moments.note(w.id, moment)
+            self._kept[str(w.id)] = moment
+        if known is None or known.seen != picture.seen:
+            await self._measure(w, w.begun.base, taken.tree)
+        return moment
+
+    async def checkpoint(self, worker: WorkerId) -> Moment:
+        """Keep a running worker's files as they are now, and return them as a moment.
+
+        Raises:
+            WorkspaceError: It does not run, or its files cannot be read.
+            EngineError: It cannot be reached.
+        """
+        state = self._run.state
+        w = state.workers[worker]
+        if w.phase is not Phase.RUNNING:
+            said = w.phase.lower().replace("_", " ")
+            raise WorkspaceError(
+                f"{worker} is {said}: plait saves files only while an agent runs",
+                hint="What it made is kept as its change.",
+            )
+        moment = await self._taken(state, w)
+        if moment is None:
+            raise WorkspaceError(f"the files of {worker} cannot be read now")
+        self._kept[str(worker)] = moment
+        return moment
 
     async def _measure(self, w: Worker, base: str, tree: str) -> None:
         """Tell the run how much of a tree differs from what its worker began with."""

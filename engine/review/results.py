@@ -56,8 +56,8 @@ async def result_tree(
 
 def _no_tree(why: str) -> WorkspaceError:
     return WorkspaceError(
-        f"the result cannot be a tree: {why}",
-        hint="A file stands where another needs a folder: delete it, or move one of them.",
+        f"the result is not a valid tree: {why}",
+        hint="A file is where another file needs a folder: delete one, or move one.",
     )
 
 
@@ -79,11 +79,15 @@ async def _refuse_clashes(
     for path in kept:
         above = next((up for up in _above(path) if up in files), None)
         if above is not None:
-            raise _no_tree(f"{os.fsdecode(above)} is a file, and {os.fsdecode(path)} needs it")
+            raise _no_tree(
+                f"{os.fsdecode(above)} is a file, but {os.fsdecode(path)} needs it as a folder"
+            )
     for path in new:
         below = {*await entries_below(repo, tree, path, where)}.difference(gone)
         if below:
-            raise _no_tree(f"{os.fsdecode(path)} is a folder, with {os.fsdecode(min(below))} in it")
+            raise _no_tree(
+                f"{os.fsdecode(path)} is a folder that contains {os.fsdecode(min(below))}"
+            )
 
 
 def _above(path: bytes) -> Iterator[bytes]:
@@ -99,7 +103,7 @@ def _refuse_unsafe(merged: MergedTrees, decided: Sequence[FileResult]) -> None:
     bad += [one.path for one in decided if one.mode and is_unsafe(one.path, one.mode)]
     if bad:
         names = ", ".join(path.decode(errors="replace") for path in bad)
-        raise WorkspaceError(f"the result would hold paths that git refuses: {names}")
+        raise WorkspaceError(f"the result would contain paths that git refuses: {names}")
 
 
 async def _blobs(repo: Repo, files: Sequence[FileResult], where: Where) -> list[str]:

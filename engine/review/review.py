@@ -3,38 +3,50 @@
 Whose merge it is, where its decisions are kept and what becomes of the result is for others.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Self
 
 from anyio import to_thread
 
-from engine.errors import WorkspaceError
+from engine.errors import WorkspaceError, whole_of
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import (
     ConflictHunk,
+    Formatted,
     HunkKey,
+    Idea,
     Lessons,
     Memory,
     Origin,
     OutsideAnswer,
+    Pick,
     Piece,
     Proposal,
     ResolutionSession,
     SideNames,
     TextMerge,
+    basis_of,
+    beside,
+    best,
+    formatted_ideas,
     lessons,
     propose,
     reads_still,
+    stale,
     with_lessons,
 )
 from engine.messages import commands as c
-from engine.messages.merging import ConflictFileView, ConflictView
+from engine.messages.merging import ConflictFileView, ConflictView, MergedFileView
+from engine.plan.model import ReviewRules
 from engine.review.actions import decided
+from engine.review.assisting import Assisted
 from engine.review.conflicts import Conflicts, read_conflicts
 from engine.review.evidence import (
     Evidence,
@@ -51,6 +63,32 @@ from engine.review.showing import Lens, file_views, shown
 _THINKS_S = 0.3
 
 
+@dataclass(frozen=True, kw_only=True)
+class Unformatted:
+    """The base's, the target's and the incoming text of a file that a command is to format."""
+
+    path: bytes
+    command: str
+    texts: tuple[bytes, bytes, bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regeneration:
+    """One file that a command is to make anew.
+
+    Attributes:
+        tree: The rest of the result, with every generated file as the target has it.
+        parent: The commit that this tree would stand on.
+        basis: The name of what it is made from.
+    """
+
+    path: bytes
+    command: str
+    tree: str
+    parent: str
+    basis: str
+
+
 @dataclass(kw_only=True)
 class Review:
     """A merge and what is decided about it, as long as its sides stay what they are.
@@ -60,6 +98,10 @@ class Review:
         moved: It was made again because a side is another than it was when decisions were made.
         asking: Who is being asked about a hunk.
         problems: Why nobody answered about a hunk.
+        picked_before: What was picked last in the merges before this one.
+        rules: The commands that help.
+        formatted: The files as a formatter writes them; None where it could not.
+        assisted: The account of who is asked ahead.
     """
 
     repo: Repo
@@ -68,6 +110,7 @@ class Review:
     merged: MergedTrees
     conflicts: Conflicts
     session: ResolutionSession
+    rules: ReviewRules = field(default_factory=ReviewRules)
     evidence: Evidence = field(default_factory=Evidence)
     opened: tuple[str, ...] = ()
     to_look_at: tuple[str, ...] = ()
@@ -78,6 +121,10 @@ class Review:
     asking: dict[HunkKey, str] = field(default_factory=dict)
     problems: dict[HunkKey, str] = field(default_factory=dict)
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
+    picked_before: tuple[Pick | None, ...] = ()
+    formatted: dict[bytes, Formatted | None] = field(default_factory=dict)
+    ideas: dict[HunkKey, Idea] = field(default_factory=dict)
+    assisted: Assisted = field(default_factory=Assisted)
 
     @classmethod
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
@@ -115,16 +162,18 @@ class Review:
         said = written.get("asked") or {}
         self.answers = {
             HunkKey(key): tuple(
-                OutsideAnswer(by, text.encode(errors="surrogateescape")) for by, text in all_
+                OutsideAnswer(by, text.encode(errors="surrogateescape"), *more)
+                for by, text, *more in all_
             )
             for key, all_ in said.items()
         }
+        self.assisted = Assisted.from_json(written.get("assisted") or {})
         self.asking = {HunkKey(key): by for key, by in (written.get("asking") or {}).items()}
 
     def give_up_asking(self) -> None:
         """Drop pending questions to agents: the engine that asked them is gone."""
         for hunk, by in self.asking.items():
-            self.problems[hunk] = f"{by}: the engine ended before it had answered; ask again"
+            self.problems[hunk] = f"{by}: the engine ended before the agent answered; ask again"
         self.asking = {}
 
     def written(self, session: ResolutionSession | None = None) -> dict[str, Any]:
@@ -132,11 +181,35 @@ class Review:
         return {
             "session": (session or self.session).to_json(),
             "asked": {
-                key: [(answer.by, shown(answer.text)) for answer in answers]
+                key: [(by, shown(text), reason, is_ahead) for by, text, reason, is_ahead in answers]
                 for key, answers in self.answers.items()
             },
             "asking": self.asking,
+            "assisted": self.assisted.to_json(),
         }
+
+    @property
+    def unformatted(self) -> tuple[Unformatted, ...]:
+        """Return the files with open hunks whose formatter was not asked yet."""
+        return tuple(
+            Unformatted(path=one.path, command=command, texts=(base, target, incoming))
+            for one in self.session.conflicts
+            if one.path not in self.formatted and self.session.open_hunks(one.path)
+            if (command := self.rules.formatter_of(os.fsdecode(one.path)))
+            if one.base and (base := one.base.content) is not None
+            if one.target and (target := one.target.content) is not None
+            if one.incoming and (incoming := one.incoming.content) is not None
+        )
+
+    async def take_formatted(self, found: Mapping[bytes, Formatted | None]) -> None:
+        """Propose what the formatted versions of files come to."""
+        for path, one in found.items():
+            self.formatted[path] = one
+            conflict = self.session.conflict(path)
+            ideas = await to_thread.run_sync(formatted_ideas, conflict, one) if one else {}
+            self.ideas.update(ideas)
+            for key in ideas:
+                self.offers.pop(key, None)
 
     async def after(self, action: c.ResolutionAction) -> ResolutionSession:
         """Return the session after an action; the action counts only once it is written down.
@@ -147,20 +220,84 @@ class Review:
         return await to_thread.run_sync(decided, self.session, action)
 
     def answered(self, hunk: HunkKey, answer: OutsideAnswer | str) -> None:
-        """Take an agent's answer, or the reason why it gave none."""
+        """Take an agent's answer, or the reason why it gave none; empty where none is wanted."""
         self.asking.pop(hunk, None)
         self.problems.pop(hunk, None)
         self.offers.pop(hunk, None)
         if isinstance(answer, OutsideAnswer):
             self.answers[hunk] = (*self.answers.get(hunk, ()), answer)
-        else:
+        elif answer:
             self.problems[hunk] = answer
+
+    def unsure(self, memory: Memory) -> c.AskAgent | None:
+        """Return the question about the next hunk that is open and has no likely proposal."""
+        known = {*self.assisted.hunks, *self.answers, *self.asking}
+        offers = _Offers(self, memory, thinks_s=math.inf)
+        paths = [one.path for one in self.session.conflicts if not self._is_generated(one.path)]
+        wanted = (
+            c.AskAgent(path=os.fsdecode(path), hunk=hunk.key)
+            for path in paths
+            for hunk in self.session.open_hunks(path)
+            if hunk.key not in known and not best(offers.of(path, hunk))
+        )
+        return next(wanted, None)
 
     @property
     def open_paths(self) -> list[str]:
         """Return the files that still need a decision."""
         paths = [one.path for one in self.session.conflicts]
-        return [os.fsdecode(path) for path in paths if not self.session.is_file_resolved(path)]
+        found = {path for path in paths if not self.session.is_file_resolved(path)} | self.stale
+        return sorted(map(os.fsdecode, found))
+
+    @property
+    def is_resolved(self) -> bool:
+        """Nothing is open, and no generated file was made for another result."""
+        return self.session.is_resolved and not self.stale
+
+    def _is_generated(self, path: bytes) -> bool:
+        return bool(self.rules.command_for(os.fsdecode(path)))
+
+    @property
+    def stale(self) -> frozenset[bytes]:
+        """Return the generated files that were made from another result than this one."""
+        with suppress(WorkspaceError):  # the tree says what is wrong
+            return stale(self.session, self._is_generated, self.merged.tree)
+        return frozenset()
+
+    @property
+    def _merged_files(self) -> tuple[MergedFileView, ...]:
+        """Return the files that git merged, with the commands that would make them anew."""
+        if not self.rules.regenerate:
+            return self.evidence.merged
+        command = self.rules.command_for
+        return tuple(replace(one, regenerate=command(one.path)) for one in self.evidence.merged)
+
+    async def regeneration(self, path: str) -> Regeneration:
+        """Return what a generated file is made anew from.
+
+        Raises:
+            WorkspaceError: Nothing makes it, or another decision comes first.
+        """
+        name, command = os.fsencode(path), self.rules.command_for(path)
+        known = {one.path for one in self.session.conflicts} | {*self.session.resolutions}
+        known.update(os.fsencode(one.path) for one in self.evidence.merged if one.kind != "D")
+        if not command or name not in known:
+            raise WorkspaceError(
+                f"no command makes {path} anew",
+                hint="Name one in the manifest: `review: {regenerate: {FILE: COMMAND}}`.",
+            )
+        rest = await to_thread.run_sync(beside, self.session, self._is_generated)
+        results = rest.results()
+        if results is None:
+            first = [p for p in self.open_paths if not self._is_generated(os.fsencode(p))]
+            raise WorkspaceError(f"{path} is made from the rest: decide {', '.join(first)} first")
+        return Regeneration(
+            path=name,
+            command=command,
+            tree=await result_tree(self.repo, self.merged, self.conflicts, results),
+            parent=self.sides.ours,
+            basis=basis_of(self.merged.tree, rest),
+        )
 
     async def tree(self) -> str:
         """Return the tree that the decisions make.
@@ -169,8 +306,8 @@ class Review:
             WorkspaceError: Something is still open.
         """
         results = self.session.results()
-        if results is None:
-            raise WorkspaceError(f"still to be decided: {', '.join(self.open_paths)}")
+        if results is None or self.stale:
+            raise WorkspaceError(f"still to resolve: {', '.join(self.open_paths)}")
         key = self.session.journal
         if key not in self.trees:
             made = await result_tree(self.repo, self.merged, self.conflicts, results)
@@ -188,15 +325,18 @@ class Review:
             evidence=self.evidence,
             with_text=raw,
             kept=self.kept,
+            rules=self.rules,
+            stale=await to_thread.run_sync(lambda: self.stale),
         )
         session = self.session
+        is_resolved = session.is_resolved and not lens.stale
         files = await to_thread.run_sync(file_views, session, lens)
         tree, problem = None, ""
-        if session.is_resolved:
+        if is_resolved:
             try:
                 tree = await self.tree()
             except WorkspaceError as error:
-                problem = f"{error} {error.hint}".strip()
+                problem = whole_of(error)
         return ConflictView(
             run="",
             worker="",
@@ -204,13 +344,13 @@ class Review:
             target=self.names.target,
             incoming=self.names.incoming,
             files=files,
-            is_resolved=session.is_resolved,
+            is_resolved=is_resolved,
             can_undo=bool(session.journal),
             can_redo=bool(session.undone),
             decisions=len(session.journal),
             tree=tree,
             clean=len(self.evidence.merged),
-            merged=self.evidence.merged,
+            merged=self._merged_files,
             looked_at=await self._looked_at(raw, files) if raw else None,
             target_commits=self.evidence.target.commits,
             incoming_commits=self.evidence.incoming.commits,
@@ -220,6 +360,7 @@ class Review:
             problem=problem,
             caveat=self.merged.caveat,
             is_thinking=offers.is_cut,
+            assist=self.assisted.view(rule) if (rule := self.rules.assist) else None,
         )
 
     async def _looked_at(
@@ -269,13 +410,17 @@ class Review:
 class _Offers:
     """The proposals for each hunk, computed once; no look may take long over them."""
 
-    def __init__(self, review: Review, memory: Memory) -> None:
+    def __init__(self, review: Review, memory: Memory, *, thinks_s: float | None = None) -> None:
         self._known = review.offers
         self._answers = review.answers
+        self._ideas = review.ideas
         self._conflicts = review.session.conflicts
         self._memory = memory
-        self._lessons = lessons(review.session, lambda hunk: review.offers.get(hunk.key, ()))
-        self._until = time.monotonic() + _THINKS_S
+        known = review.offers
+        self._lessons = lessons(
+            review.session, lambda hunk: known.get(hunk.key, ()), review.picked_before
+        )
+        self._until = time.monotonic() + (_THINKS_S if thinks_s is None else thinks_s)
         self.is_cut = False
 
     def of(self, path: bytes, hunk: ConflictHunk) -> tuple[Proposal, ...]:
@@ -290,8 +435,9 @@ class _Offers:
                 self.is_cut = True
                 return ()
             asked = self._answers.get(hunk.key, ())
+            more = [self._ideas[hunk.key]] if hunk.key in self._ideas else []
             self._known[hunk.key] = propose(
-                hunk, memory=self._memory, asked=asked, accepts=self._is_sound
+                hunk, memory=self._memory, asked=asked, more=more, accepts=self._is_sound
             )
         return self._known[hunk.key]
 

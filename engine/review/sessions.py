@@ -21,9 +21,11 @@ from engine.git.merge3 import Merger
 from engine.git.objects import set_refs
 from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
-from engine.merge import HunkKey, OutsideAnswer, ResolutionSession
+from engine.merge import Formatted, HunkKey, OutsideAnswer, ResolutionSession
 from engine.messages import commands as c
 from engine.messages.merging import ConflictView
+from engine.plan.model import ReviewRules
+from engine.review.assisting import Assisted, Spent
 from engine.review.inquiry import Inquiry, inquiry
 from engine.review.memory import MemoryFile
 from engine.review.questions import (
@@ -32,7 +34,7 @@ from engine.review.questions import (
     base_question,
     landing_question,
 )
-from engine.review.review import Review
+from engine.review.review import Regeneration, Review, Unformatted
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 
@@ -108,7 +110,71 @@ class Resolutions:
                 review.session, review.moved = session, False
         return await self._shown(state, w, opened)
 
-    async def asked(self, state: RunState, w: Worker, action: c.AskAgent, *, by: str) -> Inquiry:
+    async def regeneration(self, state: RunState, w: Worker, path: str) -> Regeneration:
+        """Return what a generated file of a worker's merge is made anew from.
+
+        Raises:
+            WorkspaceError: Nothing makes it, or another decision comes first.
+        """
+        return await (await self._load(state, w)).review.regeneration(path)
+
+    async def regenerated(
+        self, state: RunState, w: Worker, wanted: Regeneration, content: bytes
+    ) -> ConflictView:
+        """Decide a file by what its command made, if that was made from what is decided now.
+
+        Raises:
+            WorkspaceError: It was not, or it is no text; nothing was changed.
+        """
+        opened = await self._load(state, w)
+        review, path = opened.review, os.fsdecode(wanted.path)
+        if (await review.regeneration(path)).basis != wanted.basis:
+            raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
+        try:
+            session = review.session.made(
+                wanted.path, content, by=wanted.command, basis=wanted.basis
+            )
+        except ValueError as error:
+            raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
+        await self._save(state, w, _data(opened, session))
+        review.session, review.moved = session, False
+        return await self._shown(state, w, opened)
+
+    async def unformatted(self, state: RunState, w: Worker) -> tuple[str, tuple[Unformatted, ...]]:
+        """Return a commit of the target's, and the files that a formatter has not seen yet.
+
+        Raises:
+            WorkspaceError: There is nothing to merge any more.
+        """
+        review = (await self._load(state, w)).review
+        return review.sides.ours, review.unformatted
+
+    async def formatted(
+        self, state: RunState, w: Worker, found: Mapping[bytes, Formatted | None]
+    ) -> ConflictView:
+        """Propose what formatted files come to.
+
+        Raises:
+            WorkspaceError: There is nothing to decide any more.
+        """
+        opened = await self._load(state, w)
+        known = {one.path for one in opened.review.session.conflicts}
+        await opened.review.take_formatted({p: one for p, one in found.items() if p in known})
+        return await self._shown(state, w, opened)
+
+    async def unsure(self, state: RunState, w: Worker) -> tuple[c.AskAgent | None, Assisted]:
+        """Return the next question to ask ahead, and the account of those before.
+
+        Raises:
+            WorkspaceError: There is nothing to merge any more.
+        """
+        review = (await self._load(state, w)).review
+        memory = await self.memory.read()
+        return await to_thread.run_sync(review.unsure, memory), review.assisted
+
+    async def asked(
+        self, state: RunState, w: Worker, action: c.AskAgent, *, by: str, is_ahead: bool = False
+    ) -> Inquiry:
         """Note that an agent is being asked about a hunk; return its inquiry.
 
         Raises:
@@ -126,10 +192,12 @@ class Resolutions:
         except (KeyError, StopIteration):
             raise WorkspaceError(f"there is no such conflict in {action.path}") from None
         if hunk.key in review.asking:
-            raise WorkspaceError(f"{review.asking[hunk.key]} is being asked about it already")
+            raise WorkspaceError(f"{review.asking[hunk.key]} has been asked already")
         # Marked before the save, so that a second request for this hunk is refused meanwhile.
         review.asking[hunk.key] = by
         review.problems.pop(hunk.key, None)
+        # Counted before it begins: what an engine that dies has spent is not spent again.
+        review.assisted = review.assisted.begun(hunk.key) if is_ahead else review.assisted
         try:
             await self._save(state, w, _data(opened, review.session))
         except BaseException:
@@ -140,7 +208,13 @@ class Resolutions:
         return inquiry(conflict, hunk, subjects=subjects, words=action.words)
 
     async def answered(
-        self, state: RunState, w: Worker, key: HunkKey, answer: OutsideAnswer | str
+        self,
+        state: RunState,
+        w: Worker,
+        key: HunkKey,
+        answer: OutsideAnswer | str,
+        *,
+        spent: Spent | None = None,
     ) -> ConflictView:
         """Keep the result of asking: one more proposal, or the reason why there is none.
 
@@ -148,8 +222,11 @@ class Resolutions:
             WorkspaceError: There is nothing to decide any more.
         """
         opened = await self._load(state, w)
-        opened.review.answered(key, answer)
-        await self._save(state, w, _data(opened, opened.review.session))
+        review = opened.review
+        review.answered(key, answer)
+        if spent is not None:
+            review.assisted = review.assisted.ended(spent, is_answer=not isinstance(answer, str))
+        await self._save(state, w, _data(opened, review.session))
         return await self._shown(state, w, opened)
 
     async def finish(self, state: RunState, w: Worker) -> Finished | None:
@@ -189,7 +266,7 @@ class Resolutions:
         question = await landing_question(self._repo, state, w, target=target)
         async with self.lock(state.run, w.id):
             opened = await self._load(state, w, question=question)
-            if opened.review.session.is_resolved:
+            if opened.review.is_resolved:
                 return await opened.review.tree()
             return tuple(opened.review.open_paths)
 
@@ -225,7 +302,8 @@ class Resolutions:
             question = await self._question(state, w, settled)
         if known and known.attempt == w.attempt.number and known.question == question:
             return known
-        opened = await self._make(w, question, written, settled=settled)
+        rules = state.plan.review
+        opened = await self._make(w, question, written, settled=settled, rules=rules)
         # An engine before this one may have died while an agent was being asked.
         if known is None:
             opened.review.give_up_asking()
@@ -238,7 +316,7 @@ class Resolutions:
         found = await base_question(self._repo, self._merger, state, w, settled=settled)
         if isinstance(found, NothingLeft):
             raise WorkspaceError(
-                f"what {w.id} builds on has no conflict any more", hint="Finish it, or retry."
+                f"the base of {w.id} has no conflicts any more", hint="Finish it, or retry."
             )
         return found
 
@@ -249,8 +327,10 @@ class Resolutions:
         written: Mapping[str, Any],
         *,
         settled: dict[str, str],
+        rules: ReviewRules,
     ) -> _Open:
         review = await Review.begin(self._repo, self._merger, question.sides, question.names)
+        review.rules = rules
         if "session" in written and written.get("is_of_base") is question.is_of_base:
             await review.take_over(written)
             onto = written.get("onto", question.onto)
@@ -302,7 +382,7 @@ def _read(path: Path, attempt: int) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise WorkspaceError(
             f"the decisions in {path} cannot be read: {error}",
-            hint="Move that file away to begin the resolution anew.",
+            hint="Move that file away to start the resolution again.",
         ) from error
     is_ours = isinstance(data, dict) and data.get("version") == _VERSION
     return data if is_ours and data.get("attempt") == attempt else {}

@@ -18,6 +18,7 @@ from engine.merge import (
     MarkedLine,
     OwnText,
     Proposal,
+    Resolution,
     ResolutionSession,
     SingleLines,
     compare,
@@ -28,6 +29,7 @@ from engine.merge import (
 from engine.merge.memory import memory_key
 from engine.merge.text import is_binary
 from engine.messages.merging import ConflictFileView, HunkView, LineView, OptionView, ProposalView
+from engine.plan.model import ReviewRules
 from engine.review.evidence import Evidence, piece_views
 
 _BEGINS_WITH_NAME = re.compile(rb"[A-Za-z_$]")
@@ -43,9 +45,10 @@ Proposer = Callable[[bytes, ConflictHunk], tuple[Proposal, ...]]
 class Lens:
     """The context in which a session is shown, beyond its decisions.
 
-    `with_text` is the path of the file whose whole text is wanted. `kept` has each file as it
-    was shown last, with all that it was shown from: a decision is about one file, and comparing
-    words in a thousand hunks of others would take longer than the hand that decides.
+    `stale` are files that were made for another result. `with_text` is the path of the file whose
+    whole text is wanted. `kept` has each file as it was shown last, with all that it was shown
+    from: a decision is about one file, and comparing words in a thousand hunks of others would take
+    longer than the hand that decides.
     """
 
     propose: Proposer
@@ -53,6 +56,8 @@ class Lens:
     problems: Mapping[HunkKey, str] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
     with_text: bytes | None = None
+    rules: ReviewRules = field(default_factory=ReviewRules)
+    stale: frozenset[bytes] = frozenset()
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
 
 
@@ -62,7 +67,14 @@ def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView
     found = [_file_once(session, conflict, lens) for conflict in session.conflicts]
     found += [
         ConflictFileView(
-            path=os.fsdecode(path), kind="edited", is_resolved=True, is_edited=True, mode=own.mode
+            path=os.fsdecode(path),
+            kind="edited",
+            is_resolved=path not in lens.stale,
+            is_edited=True,
+            mode=own.mode,
+            made_by=own.by,
+            is_stale=path in lens.stale,
+            regenerate=lens.rules.command_for(os.fsdecode(path)),
         )
         for path, decided in sorted(session.resolutions.items())
         if (own := decided.own) is not None and path not in known
@@ -79,7 +91,7 @@ def _file_once(session: ResolutionSession, conflict: FileConflict, lens: Lens) -
         (lens.propose(path, hunk), lens.asking.get(hunk.key), lens.problems.get(hunk.key))
         for hunk in conflict.open.hunks
     )
-    state = (session.resolutions.get(path), said)
+    state = (session.resolutions.get(path), said, path in lens.stale)
     before = lens.kept.get(path)
     if before is None or before[0] != state:
         before = lens.kept[path] = (state, _file(session, conflict, lens))
@@ -96,7 +108,7 @@ def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> Con
     return ConflictFileView(
         path=os.fsdecode(conflict.path),
         kind=str(conflict.kind),
-        is_resolved=session.is_file_resolved(conflict.path),
+        is_resolved=session.is_file_resolved(conflict.path) and conflict.path not in lens.stale,
         open_hunks=len(session.open_hunks(conflict.path)),
         hunks=tuple(
             _hunk(conflict, hunk, decided.hunks.get(hunk.key) if decided else None, lens)
@@ -113,6 +125,9 @@ def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> Con
         mode=decided.mode if decided else None,
         place=str(decided.place) if decided and decided.place else None,
         is_edited=bool(decided and decided.own),
+        regenerate=lens.rules.command_for(os.fsdecode(conflict.path)),
+        made_by=decided.own.by if decided and decided.own else "",
+        is_stale=conflict.path in lens.stale,
         text=shown(text) if text is not None else None,
         base_path=_path_of(paths[0]),
         target_path=_path_of(paths[1]),
@@ -120,16 +135,19 @@ def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> Con
         target_mode=conflict.target.mode if conflict.target else None,
         incoming_mode=conflict.incoming.mode if conflict.incoming else None,
         pieces=tuple(piece_views(conflict.text, pieces)),
-        change=_change(conflict) if needs.whole else (),
+        change=_change(conflict, decided) if needs.whole or decided else (),
         target_commits=lens.evidence.target.of(paths[1] or paths[0]),
         incoming_commits=lens.evidence.incoming.of(paths[2] or paths[0]),
     )
 
 
-def _change(conflict: FileConflict) -> tuple[LineView, ...]:
-    """Return what the side that kept the file changed in it."""
+def _change(conflict: FileConflict, decided: Resolution | None) -> tuple[LineView, ...]:
+    """Return what a command made of the target's text, or what the one side that kept it did."""
     kept = [side for side in (conflict.target, conflict.incoming) if side is not None]
     texts = [side.content for side in (conflict.base, *kept) if side is not None]
+    if decided and decided.own and decided.own.by:
+        before = conflict.target.content if conflict.target else None
+        texts, kept = [before or b"", decided.own.content], kept[:1]
     if len(texts) != _TWO or len(kept) != 1 or None in texts:
         return ()
     base, side = (text or b"" for text in texts)

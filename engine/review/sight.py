@@ -48,7 +48,7 @@ def require_all_seen(state: RunState, seen: Mapping[str, Seen] | None) -> None:
     for name, one in (seen or {}).items():
         w = state.workers.get(WorkerId.parse(name))
         if w is None:
-            raise ChangeMoved(f"{name} is no worker of this run", hint=HINT)
+            raise ChangeMoved(f"{name} is not a worker of this run", hint=HINT)
         require_seen(w, one)
 
 

@@ -1,8 +1,8 @@
 """Try a worker's merged result in the user's own checkout, and take it back byte for byte.
 
 HEAD, branches and the index never move; only files do. Everything that stands where the result
-writes is copied into a folder of ours first, own edits besides onto a ref, and a note says what is
-under way before the first file changes. So a death at any moment is repaired by taking it back.
+writes is copied into a folder of ours first, and the user's edits also onto a ref. Before the first
+file changes, a note says what is under way. So a death at any moment is repaired by taking it back.
 """
 
 import os
@@ -54,7 +54,7 @@ _UNDER_WAY = {
     "rebase-apply": "a rebase",
     "BISECT_LOG": "a bisect",
 }
-BACK = "`plait try --back` takes it back."
+BACK = "`plait try --back` restores your files."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +141,7 @@ async def why_not_while_trying(repo: Repo, ref: str) -> str:
     place = await checkout_of(repo, ref)
     if not isinstance(place, Checkout) or place.git_dir != trial.git_dir:
         return ""
-    return f"{trial.worktree} is trying {trial.name}. {BACK}"
+    return f"{trial.worktree} has the result of {trial.name}. {BACK}"
 
 
 async def put_on(
@@ -157,7 +157,7 @@ async def put_on(
         place = await _usable(repo)
         earlier = await to_thread.run_sync(try_in, repo.plait_dir)
         if earlier is not None and earlier.git_dir != place.git_dir:
-            raise WorkspaceError(f"{earlier.worktree} is trying {earlier.name}", hint=BACK)
+            raise WorkspaceError(f"{earlier.worktree} has the result of {earlier.name}", hint=BACK)
         back = await _take_back(repo, earlier) if earlier is not None else None
         trial = await _prepared(repo, place, result, now)
         return await _put_on(repo, place, trial), back
@@ -186,7 +186,7 @@ async def leave_on(repo: Repo) -> OpenTry | None:
         if trial is None:
             return None
         if not trial.is_whole and await to_thread.run_sync(Path(trial.worktree).is_dir):
-            raise WorkspaceError(f"the try of {trial.name} was cut short", hint=BACK)
+            raise WorkspaceError(f"the try of {trial.name} was interrupted", hint=BACK)
         await to_thread.run_sync(_forget, repo.plait_dir, trial)
         return trial
 
@@ -218,7 +218,7 @@ async def _usable(repo: Repo) -> Checkout:
     if repo.worktree is None:
         raise WorkspaceError(
             "a bare repository has no files to try a result in",
-            hint="Say it in a working tree of the repository.",
+            hint="Run it in a working tree of the repository.",
         )
     reason = await to_thread.run_sync(_why_not, repo.common_dir, repo.git_dir)
     if reason is not None:
@@ -228,13 +228,13 @@ async def _usable(repo: Repo) -> Checkout:
 
 def _why_not(common_dir: str, git_dir: str) -> tuple[str, str] | None:
     if git_dir in our_entries(common_dir):
-        return "this is a worker's own workspace", "Say it in your own checkout."
+        return "this is a worker's own workspace", "Run it in your own checkout."
     found = next((what for name, what in _UNDER_WAY.items() if Path(git_dir, name).exists()), None)
     if found is not None:
-        return f"{found} is under way here", "End it or abort it, then try again."
+        return f"{found} is under way here", "Finish or abort it, then try again."
     if any(Path(git_dir).glob("sharedindex.*")):
-        hint = "`git update-index --no-split-index` joins it."
-        return "the index here is split, so no copy of it is whole", hint
+        hint = "`git update-index --no-split-index` makes it one file."
+        return "the index here is split, so plait cannot copy it as one file", hint
     return None
 
 
@@ -249,8 +249,8 @@ async def _prepared(repo: Repo, place: Checkout, result: MergedResult, now: floa
     ]
     if links:
         raise WorkspaceError(
-            f"the result changes the submodule {legible_name(os.fsdecode(links[0]))}, whose files"
-            " cannot be put there and taken back safely",
+            f"the result changes the submodule {legible_name(os.fsdecode(links[0]))}, and plait "
+            f"cannot restore submodules safely",
             hint="Look at it with `plait diff`, or land it on a branch of its own (`--to`).",
         )
     skipped = await left_out(repo, place)
@@ -294,7 +294,7 @@ async def _kept(repo: Repo, place: Checkout, trial: OpenTry, moves: Sequence[Tou
     if aside:
         entries = [(one.path, one.before, folder / "kept" / one.kept) for one in shifts]
         mine = [entry for entry in entries if entry[0] in set(aside)]
-        wording = _wording(repo, trial, f"Edits put aside while trying {trial.name}\n")
+        wording = _wording(repo, trial, f"Edits set aside while trying {trial.name}\n")
         trial = replace(trial, edits=await keep_files(repo, trial.head, mine, wording))
     await _pin(repo, trial)
     return trial
@@ -338,7 +338,7 @@ def _keep_index(git_dir: str, copy: Path) -> bool:
 async def _pin(repo: Repo, trial: OpenTry) -> None:
     """Keep the result from `git gc` while it is tried."""
     result = trial.result
-    wording = _wording(repo, trial, f"The result of {trial.name} that is tried\n")
+    wording = _wording(repo, trial, f"The result of {trial.name}, being tried\n")
     commit = await write_commit(repo, result.tree, [result.onto], wording)
     await set_refs(repo, [(_PIN, commit)], say="plait: try")
 
@@ -384,7 +384,7 @@ def _require_same(trial: OpenTry) -> None:
     for shift in trial.shifts:
         if stand_of(trial.worktree, shift.path) != shift.before:
             name = legible_name(os.fsdecode(shift.path))
-            raise WorkspaceError(f"{name} has changed in this moment", hint="Try again.")
+            raise WorkspaceError(f"{name} changed at this moment", hint="Try again.")
 
 
 def _apply(plait_dir: Path, trial: OpenTry) -> None:
@@ -409,9 +409,7 @@ def _draft(plait_dir: Path, trial: OpenTry) -> Path:
 async def _take_back(repo: Repo, trial: OpenTry) -> TakenBack:
     """Keep what was edited meanwhile, then put everything as it was, and make sure that it is."""
     if not await to_thread.run_sync(Path(trial.worktree).is_dir):
-        raise WorkspaceError(
-            f"{trial.worktree} is gone", hint="`plait try --keep` ends the try of it."
-        )
+        raise WorkspaceError(f"{trial.worktree} is gone", hint="`plait try --keep` ends this try.")
     place = Checkout(path=trial.worktree, git_dir=trial.git_dir, branch=None, under_way=None)
     async with locked_index(repo, place, _LOCK) as guard:
         guard.is_kept = guard.was_left  # files half written stay locked until they are whole
@@ -441,12 +439,12 @@ async def _require_head(repo: Repo, trial: OpenTry) -> None:
     if at == trial.head:
         return
     if trial.head is None:
-        hint = "`plait try --keep` ends the try and leaves the files as they are."
+        hint = "`plait try --keep` ends the try and keeps the files as they are."
     else:
         hint = (
-            f"Go back to {trial.head[:10]} first (`git reset --soft {trial.head[:10]}` keeps all"
-            " files, or switch back to its branch); or `plait try --keep` ends the try and leaves"
-            " the files as they are."
+            f"Go back to {trial.head[:10]} first: `git reset --soft {trial.head[:10]}` keeps all"
+            " files, or switch to its branch. Or end the try and keep the files with `plait try"
+            " --keep`."
         )
     raise WorkspaceError("another commit has been checked out or made since the try", hint=hint)
 

@@ -35,6 +35,7 @@ from engine.review.showing import shown
 
 _SUBMODULE = "160000"
 _ABSENT = "000000"
+_CONTEXT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,17 +146,19 @@ def _hunk_views(weaving: Weaving) -> list[CandidateHunkView]:
 def _hunk_view(weaving: Weaving, hunk: CandidateHunk, spot: int) -> CandidateHunkView:
     before = weaving.base.get(hunk.path)
     is_lines = not hunk.whole and hunk.mode is None
-    old = split_lines(before.content)[hunk.start : hunk.end] if before and is_lines else ()
+    lines = split_lines(before.content) if before and is_lines else ()
     return CandidateHunkView(
         key=hunk.key,
         path=os.fsdecode(hunk.path),
         spot=spot,
         line=hunk.start + 1,
-        old=tuple(map(shown, old)),
+        old=tuple(map(shown, lines[hunk.start : hunk.end])),
         new=tuple(map(shown, hunk.lines)),
         candidates=hunk.candidates,
         alike=hunk.alike,
         what=_what(hunk, before),
+        before=tuple(map(shown, lines[max(hunk.start - _CONTEXT, 0) : hunk.start])),
+        after=tuple(map(shown, lines[hunk.end : hunk.end + _CONTEXT])),
     )
 
 
@@ -179,7 +182,7 @@ async def compose(
     """
     able = _able(state, step)
     if not able or able[0].change is None or able[0].change.base is None:
-        raise WorkspaceError(f"{step.name} has no candidates with a change to weave from")
+        raise WorkspaceError(f"{step.name} has no candidates with a change")
     base = able[0].change.base
     weaving, named = await _weaving(repo, able)
     try:
@@ -187,7 +190,7 @@ async def compose(
     except KeyError as error:
         raise WorkspaceError(
             f"no candidate of {step.name} has the hunk {error.args[0]}",
-            hint="Look at the candidates again: one of them may have been retried.",
+            hint="Look at the candidates again: you may have retried one of them.",
         ) from error
     if isinstance(made, WeavingRefused):
         return made.reason
@@ -196,7 +199,7 @@ async def compose(
     tree = await result_tree(repo, merged, Conflicts(()), results)
     who = ", ".join(f"{count} of {name}" for name, count in made.taken.items() if count)
     author = repo.settings.sign(int(state.now or state.started_at or 0))
-    wording = Wording(message=f"Woven from hunks: {who}\n", author=author)
+    wording = Wording(message=f"Combined from hunks: {who}\n", author=author)
     head = await write_commit(repo, tree, [base], wording)
     return Woven(base=base, head=head, tree=tree, taken=made.taken)
 
@@ -230,10 +233,10 @@ def woven_attempt(state: RunState, step: PlannedStep) -> AttemptId:
     worker = WorkerId(step.name, WOVEN)
     chosen = state.steps[step.name].chosen
     if not step.has_candidates:
-        raise WorkspaceError(f"{step.name} has no candidates to weave from")
+        raise WorkspaceError(f"{step.name} has no candidates")
     if chosen is not None and chosen != worker:
         raise WorkspaceError(f"{chosen} is chosen already", hint=f"Reject {chosen} first.")
     old = state.workers.get(worker)
     if old is not None and old.phase is not Phase.REVIEWING:
-        raise WorkspaceError(f"{worker} is {old.phase}: it cannot be woven anew")
+        raise WorkspaceError(f"{worker} is {old.phase}: you cannot combine its hunks again")
     return AttemptId(state.run, worker, old.attempt.number + 1 if old else 1)

@@ -22,7 +22,7 @@ from engine.messages import commands as c
 from engine.messages import merging as m
 from engine.messages import questions as q
 from engine.messages import screens as s
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.logs import LogChunk
 from engine.messages.results import (
     Change,
@@ -30,31 +30,40 @@ from engine.messages.results import (
     EngineView,
     Entrance,
     Machine,
-    Moment,
     RunReport,
     RunView,
     Trying,
 )
 from engine.messages.served import Served, ServedLog
 from engine.messages.statistics import CountAttempts, Figures
+from engine.messages.timing import AttemptTimes, EngineCosts, ReadCosts, ReadTimes
 from engine.phases import Phase
-from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.review.comparing import TARGET, DiffWanted
-from engine.review.desk import MergeDesk
 from engine.review.in_hand import read_text_of
 from engine.review.landing_results import Refusal
 from engine.review.queue import landing_order
-from engine.review.sight import require_all_seen, require_seen
+from engine.review.sight import require_seen
 from engine.review.trying import try_in
-from engine.review.weaving import candidate_table, compose
+from engine.run.alternatives import (
+    compare_workers,
+    desk_of,
+    list_candidates,
+    read_mix,
+    read_risks,
+    weave_hunks,
+)
 from engine.run.judge import agent_named
 from engine.run.live_run import LiveRun
+from engine.run.moments import list_moments, make_checkpoint
 from engine.run.runs import Runs
+from engine.run.timing import read_times
 from engine.run.view import view_of
 from engine.work.asking import ask_agent
 from engine.work.checking import Checking
 from engine.work.cleaning import clean
+from engine.work.costs import engine_costs
 from engine.work.entering import entrance
+from engine.work.helping import make_file
 from engine.work.replay import log_from
 from engine.work.screens import type_into, view_of_screen
 from engine.work.serving import serve
@@ -107,6 +116,18 @@ async def read_run(runs: Runs, question: q.ReadRun) -> RunView:
 async def read_report(runs: Runs, question: q.ReadReport) -> RunReport:
     """Return a run's results so far, living or read from its journal."""
     return report(await runs.state(question.run))
+
+
+async def times_of_run(runs: Runs, question: ReadTimes) -> tuple[AttemptTimes, ...]:
+    """Return where the time of each attempt of a run went."""
+    name = RunId(await runs.name_of(question.run))
+    return await to_thread.run_sync(read_times, runs.tools.store, runs.tools.layout, name)
+
+
+async def costs(runs: Runs, question: ReadCosts) -> EngineCosts:
+    """Return what this engine itself uses."""
+    del question
+    return await to_thread.run_sync(engine_costs, runs.tools.layout.runs, runs.tools.clock.now())
 
 
 async def list_runs(runs: Runs, question: q.ListRuns) -> tuple[q.RunSummary, ...]:
@@ -172,20 +193,37 @@ async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
         WorkspaceError: There is no such worker, or nothing of it to compare.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    wanted = DiffWanted(
+    wanted = await _wanted(runs, state, found, question)
+    wanted = replace(wanted, context=question.context)
+    return await runs.tools.workshops.of(state.plan).diff(state, found, wanted)
+
+
+async def read_sides(runs: Runs, question: q.ReadSides) -> tuple[FileSides, ...]:
+    """Return files of a worker's attempt whole, as they were and as they are.
+
+    Raises:
+        WorkspaceError: There is no such worker, or nothing of it to compare.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    wanted = replace(await _wanted(runs, state, found, question), paths=question.paths)
+    return await runs.tools.workshops.of(state.plan).sides(state, found, wanted)
+
+
+async def _wanted(
+    runs: Runs, state: RunState, found: Worker, question: q.ReadDiff | q.ReadSides
+) -> DiffWanted:
+    return DiffWanted(
         attempt=question.attempt or found.attempt.number,
         against=question.against,
-        context=question.context,
         decided=await _decided_tree(runs, state, found) if question.against == TARGET else "",
     )
-    return await runs.tools.workshops.of(state.plan).diff(state, found, wanted)
 
 
 async def _decided_tree(runs: Runs, state: RunState, w: Worker) -> str:
     """Return the tree that the decisions about conflicts make; empty while any is open."""
     if w.phase is not Phase.CONFLICTED:
         return ""
-    view = await _desk(runs, state).conflicts(state, w.id)
+    view = await desk_of(runs, state).conflicts(state, w.id)
     return view.tree or ""
 
 
@@ -281,11 +319,6 @@ async def wait_idle(runs: Runs, question: q.WaitIdle) -> None:
     await runs.wait_idle()
 
 
-def _desk(runs: Runs, state: RunState) -> MergeDesk:
-    """Return the desk where humans decide about the merges of a run."""
-    return runs.tools.workshops.of(state.plan).merging(state)
-
-
 async def read_conflicts(runs: Runs, question: m.ReadConflicts) -> m.ConflictView:
     """Return a worker's conflicts and decisions; with one file's text if it is named.
 
@@ -293,7 +326,10 @@ async def read_conflicts(runs: Runs, question: m.ReadConflicts) -> m.ConflictVie
         WorkspaceError: There is no such worker, or it has no conflicts.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    return await _desk(runs, state).conflicts(state, found.id, question.path)
+    view = await desk_of(runs, state).conflicts(state, found.id, question.path)
+    if live := runs.living.get(state.run):
+        runs.ahead.begin(live, found.id)  # the merge may have been made again
+    return view
 
 
 async def decide_conflict(runs: Runs, question: m.DecideConflict) -> m.ConflictView:
@@ -306,7 +342,10 @@ async def decide_conflict(runs: Runs, question: m.DecideConflict) -> m.ConflictV
     action = question.action
     if isinstance(action, c.AskAgent):
         return await _ask_agent(runs, live, found, action)
-    view = await _desk(runs, live.state).resolve(live, found.id, action)
+    if isinstance(action, c.Regenerate):
+        return await _regenerate(runs, live, found, action)
+    view = await desk_of(runs, live.state).resolve(live, found.id, action)
+    runs.ahead.decided(live, found.id, view)
     if isinstance(action, c.FinishResolving):
         runs.note_command(live, "FinishResolving", str(found.id))
     return view
@@ -322,20 +361,27 @@ async def _ask_agent(runs: Runs, live: LiveRun, w: Worker, action: c.AskAgent) -
             f"there is no agent {action.agent!r}" if action.agent else f"{w.id} has no agent",
             hint="Name one of the manifest's agents, or an adapter.",
         )
-    desk = _desk(runs, live.state)
+    desk = desk_of(runs, live.state)
     inquiry, view = await desk.ask(live, w.id, action, by=choice.name)
 
     async def listen() -> None:
         found: OutsideAnswer | str
         try:
-            text = await ask_agent(runs.tools, live.state, w, choice=choice, inquiry=inquiry)
-            found = OutsideAnswer(choice.name, text.encode(errors="surrogateescape"))
+            found = await ask_agent(runs.tools, live.state, w, choice=choice, inquiry=inquiry)
         except (EngineError, OSError) as error:
             found = f"{choice.name}: {error}"
         await desk.answered(live, w.id, inquiry.key, found)
 
     runs.tasks.start_soon(listen)
     return view
+
+
+async def _regenerate(runs: Runs, live: LiveRun, w: Worker, action: c.Regenerate) -> m.ConflictView:
+    """Make a generated file anew from what is decided, and decide it by that."""
+    desk = desk_of(runs, live.state)
+    wanted = await desk.regeneration(live.state, w.id, action.path)
+    made = await make_file(runs.tools, live, w, wanted)
+    return await desk.regenerated(live, w.id, wanted, made)
 
 
 async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
@@ -379,7 +425,7 @@ async def read_result(runs: Runs, question: m.ReadResult) -> m.MergedResult:
     require_seen(w, question.seen)
     found = await runs.tools.workshops.of(state.plan).landings.result(state, w)
     if isinstance(found, Refusal):
-        hint = f"`plait land {w.id}` opens the conflicts, and `plait resolve` decides them."
+        hint = f"`plait land {w.id}` opens the conflicts, and `plait resolve` resolves them."
         raise WorkspaceError(found.reason, hint=hint)
     return found
 
@@ -400,8 +446,8 @@ async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
     ids = [w.id for _, w in found]
     commands = {live.state.plan.step(worker.step).check for worker in ids}
     if len(commands) > 1:
-        raise WorkspaceError("these have different checks: they cannot be checked as one")
-    batch = await _desk(runs, live.state).batch(live.state, ids)
+        raise WorkspaceError("these workers have different checks: check them one by one")
+    batch = await desk_of(runs, live.state).batch(live.state, ids)
     fits = tuple(map(str, batch.trees))
     if not fits or commands == {None}:
         return m.BatchCheck(fits=fits, tree=batch.tree or None)
@@ -434,29 +480,8 @@ async def plan_landings(runs: Runs, question: m.PlanLandings) -> tuple[m.Planned
     state = found[0][0]
     workers = [state.workers[w.id] for _, w in found]
     target = state.plan.runtime.target or ""
-    repo = _desk(runs, state).repo
+    repo = desk_of(runs, state).repo
     return await landing_order(repo, state, workers, target=target, by=question.by)
-
-
-async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.CandidateTable:
-    """Return the candidates of a step beside each other: figures, consensus, every hunk of all.
-
-    Raises:
-        WorkspaceError: There is no such step.
-    """
-    state, planned = await _step(runs, question.run, question.step)
-    return await candidate_table(_desk(runs, state).repo, state, planned)
-
-
-async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
-    """Return the differences between the changes of any two workers.
-
-    Raises:
-        WorkspaceError: There is no such worker, or nothing of it to compare.
-    """
-    state, first = await runs.seen_worker(question.run, question.one)
-    second = (await runs.seen_worker(question.run, question.other))[1]
-    return await _desk(runs, state).compare(first, second)
 
 
 async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
@@ -467,7 +492,7 @@ async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
         WorkspaceError: It cannot be done now, or there is no such hunk.
     """
     live, w = await runs.worker(question.worker, run=question.run)
-    desk = _desk(runs, live.state)
+    desk = desk_of(runs, live.state)
     left = await desk.leave_out(live, w.id, question.hunks, seen=question.seen)
     runs.note_command(live, "LeaveOut", str(w.id))
     return left
@@ -481,7 +506,7 @@ async def edit_change(runs: Runs, question: m.EditChange) -> Change:
         WorkspaceError: It cannot be done now, or nothing would be left.
     """
     live, w = await runs.worker(question.worker, run=question.run)
-    desk = _desk(runs, live.state)
+    desk = desk_of(runs, live.state)
     change = await desk.edit(live, w.id, question.file, seen=question.seen)
     runs.note_command(live, "Edit", str(w.id))
     return change
@@ -494,72 +519,10 @@ async def read_text(runs: Runs, question: m.ReadText) -> m.FileText:
         WorkspaceError: There is no such worker or file, or it is no text.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    desk = _desk(runs, state)
+    desk = desk_of(runs, state)
     if found.phase is not Phase.CONFLICTED:
         return await read_text_of(desk.repo, found, question.path)
     return await desk.merged_text(state, found.id, question.path)
-
-
-async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
-    """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
-
-    Raises:
-        ChangeMoved: The change of a candidate is not the one that was seen.
-        WorkspaceError: There can be none now, or a hunk is not there.
-    """
-    state, planned = await _step(runs, question.run, question.step)
-    live, first = await runs.worker(str(planned.workers[0].id), run=state.run)
-    require_all_seen(live.state, question.seen)
-    desk = _desk(runs, live.state)
-    woven = await compose(desk.repo, live.state, planned, question.hunks)
-    if isinstance(woven, str):
-        return m.Wove(reason=woven)
-    runs.note_command(live, "Weave", "")
-    check: CheckResult | None = None
-    if planned.check is not None:
-        effect = e.RunCheck(**first.who)
-        checker = Checking(live, runs.tools, effect)
-        async with runs.tools.landing:
-            found = await runs.tools.workshops.of(live.state.plan).landings.check_commit(
-                live.state, woven.head, woven.tree, checker
-            )
-        if isinstance(found, Refusal):
-            raise WorkspaceError(found.reason)
-        check = found
-    if check is not None and not check.passed:
-        return m.Wove(tree=woven.tree, check=check, taken=woven.taken, reason="its check failed")
-    require_all_seen(live.state, question.seen)
-    worker = await desk.weave_in(live, planned, woven, check)
-    return m.Wove(worker=str(worker), tree=woven.tree, check=check, taken=woven.taken)
-
-
-async def _step(runs: Runs, run: str, step: str) -> tuple[RunState, PlannedStep]:
-    state = await runs.state(run)
-    if step not in state.steps:
-        names = ", ".join(state.steps)
-        raise WorkspaceError(f"{step!r} is no step of {state.run}", hint=f"Name one: {names}.")
-    return state, state.plan.step(step)
-
-
-async def list_moments(runs: Runs, question: m.ListMoments) -> tuple[Moment, ...]:
-    """Return the points in time that a worker can be begun again from, oldest first.
-
-    Raises:
-        WorkspaceError: There is no such worker.
-    """
-    state, found = await runs.seen_worker(question.run, question.worker)
-    if state.plan.runtime.isolation is IsolationStrategy.DIRECTORY:
-        return ()
-    return await _desk(runs, state).moments(state.run).of(found.id)
-
-
-async def moments_for(runs: Runs, live: LiveRun, command: c.Command) -> tuple[Moment, ...]:
-    """Return the moments that a command may choose from, if it chooses one."""
-    if not isinstance(command, c.RetryWorker) or command.at is None:
-        return ()
-    with suppress(WorkspaceError):  # the name means nobody, or several: told where it is judged
-        return await list_moments(runs, m.ListMoments(live.run, command.worker))
-    return ()
 
 
 ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
@@ -567,10 +530,13 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ReadRun: read_run,
     q.ReadReport: read_report,
     q.ListRuns: list_runs,
+    ReadTimes: times_of_run,
+    ReadCosts: costs,
     q.ReadLog: worker_log,
     s.ReadScreen: read_screen,
     s.TypeInto: type_in,
     q.ReadDiff: read_diff,
+    q.ReadSides: read_sides,
     q.EnterSandbox: enter_sandbox,
     q.ServeWorker: serve_worker,
     q.StopServing: stop_serving,
@@ -591,9 +557,12 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.ListCandidates: list_candidates,
     m.CompareWorkers: compare_workers,
     m.ListMoments: list_moments,
+    m.MakeCheckpoint: make_checkpoint,
     m.LeaveOutHunks: leave_out_hunks,
     m.EditChange: edit_change,
     m.ReadText: read_text,
+    m.ReadMix: read_mix,
+    m.ReadRisks: read_risks,
     m.WeaveHunks: weave_hunks,
 }
 """The function that answers each kind of question. A test holds that the types agree."""

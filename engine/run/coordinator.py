@@ -11,8 +11,9 @@ from engine.messages.events import Landed, Told
 from engine.messages.patches import Show, ViewPatch
 from engine.messages.questions import A, Ask
 from engine.phases import Phase
-from engine.run.answers import ANSWERS, moments_for
+from engine.run.answers import ANSWERS
 from engine.run.judge import judge
+from engine.run.moments import moments_for
 from engine.run.runs import Runs, split_run
 
 
@@ -71,7 +72,7 @@ class Coordinator:
             trouble = live.troubles.told
             why = trouble.what if trouble is not None else "its journal cannot be written"
             return c.Refused(
-                f"nothing can be written down: {why}", hint=trouble.help if trouble else ""
+                f"plait cannot record anything: {why}", hint=trouble.help if trouble else ""
             )
         # Read before judging: an await between verdict and facts would let the state change.
         moments = await moments_for(runs, live, command)
@@ -84,7 +85,7 @@ class Coordinator:
         if live.is_unwritable:  # what was fed waits, and nobody would tell the agents
             stopped = [one.worker for one in verdict.facts if isinstance(one, f.StopRequested)]
             live.end_agents(stopped or live.state.workers)
-            return c.Accepted(f"{verdict.note}; that is written down once it can be")
+            return c.Accepted(f"{verdict.note}; plait records this as soon as it can")
         return c.Accepted(verdict.note)
 
     async def land(self, command: c.Land) -> Landed | c.Conflicted | c.Refused:

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Self
 
-import anyio.to_thread
-
 from engine.core.advance import advance
 from engine.core.facts import Fact, LandPrepared
 from engine.core.state import RunState, initial_state
@@ -98,7 +96,7 @@ class Journal:
                 state, _ = advance(state, from_json(Fact, entry.json))
                 yield entry.at, state
         except EngineBug as error:
-            raise StoreError(f"the journal of {self.run} contradicts itself: {error}") from error
+            raise StoreError(f"the journal of {self.run} is inconsistent: {error}") from error
 
     def close(self) -> None:
         """Close the journal."""
@@ -113,7 +111,9 @@ class Journal:
 
 async def read_told(store: Store, run: str, after: int, until: int) -> list[Told]:
     """Return some of the events of a run behind one number, up to and with another."""
-    return await anyio.to_thread.run_sync(_told_between, store, RunId(run), after, until)
+    from anyio import to_thread  # noqa: PLC0415  who only replays has no event loop
+
+    return await to_thread.run_sync(_told_between, store, RunId(run), after, until)
 
 
 def _told_between(store: Store, run: RunId, after: int, until: int) -> list[Told]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from engine.agents.contract import Steering
+from engine.agents.permitting import command_in
 from engine.agents.registry import adapters, heard
 from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
@@ -18,6 +19,7 @@ from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.review.moments import clock_time, moment_at
 from engine.review.sight import is_seen, refused_unseen
 from engine.spec.nearest import unmeant
+from engine.values import dataclass
 
 _RETRIABLE = frozenset(
     {
@@ -88,7 +90,7 @@ def _not_now(w: Worker, deed: str) -> c.Refused:
 def _stop(_: RunState, w: Worker, command: c.StopWorker, about: f.About) -> Verdict:
     if w.phase.is_settled:
         return _not_now(w, "there is nothing to stop")
-    note = "its tree is killed" if command.is_kill else "it is asked to end, its work is kept"
+    note = "killed with all its processes" if command.is_kill else "asked to stop; its work is kept"
     return Ruling((f.StopRequested(**about, is_kill=command.is_kill),), note)
 
 
@@ -101,7 +103,7 @@ _BEGINS = {
 
 def _retry(state: RunState, w: Worker, command: c.RetryWorker, about: f.About) -> Verdict:
     if w.phase not in _RETRIABLE:
-        return _not_now(w, "only work that has ended can be retried")
+        return _not_now(w, "only a worker that has ended can be retried")
     lost = _is_decided_without(state, w.id)
     if lost is not None:
         return lost
@@ -133,9 +135,9 @@ def _of_siblings(state: RunState, worker: WorkerId) -> str:
     if not stopped:
         return ""
     who = "the worker" if stopped == 1 else f"the {stopped} workers"
-    begin = "begins" if stopped == 1 else "begin"
+    begin = "starts" if stopped == 1 else "start"
     when = f"it and {', '.join(failed)} have succeeded" if failed else "it has succeeded"
-    return f"; {who} that fail-fast stopped {begin} again once {when}"
+    return f"; {who} stopped by fail-fast {begin} again once {when}"
 
 
 def _from_moment(ruling: Ruling, command: c.RetryWorker, moments: Sequence[Moment]) -> Verdict:
@@ -177,12 +179,23 @@ def agent_named(state: RunState, name: str) -> AgentChoice | None:
     return AgentChoice(name=name, adapter=name) if name in adapters() else None
 
 
-def _answer(_: RunState, w: Worker, command: c.Answer, about: f.About) -> Verdict:
+def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Verdict:
     if not w.attempt.questions:
-        return _not_now(w, "it asks nothing")
+        return _not_now(w, "it has no question")
     wanted = command.question or w.attempt.questions[0].id
-    if all(q.id != wanted for q in w.attempt.questions):
-        return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
+    asked = next((q for q in w.attempt.questions if q.id == wanted), None)
+    if asked is None:
+        return c.Refused(f"{w.id} no longer asks this", hint="Look at what it asks now.")
+    if asked.is_permission and command_in(command.answer):
+        if not asked.is_editable:
+            agent = state.agent_of(w.id)
+            who = agent.name if agent else "this agent"
+            return c.Refused(
+                f"{who} runs only the command that it asked for",
+                hint="Deny it with words: `deny: run this instead`.",
+            )
+        if command.is_for_run or command.scope:
+            return c.Refused("an edited command can only be allowed once, not for the run")
     fact = f.HumanAnswered(
         **about,
         question=wanted,
@@ -191,20 +204,20 @@ def _answer(_: RunState, w: Worker, command: c.Answer, about: f.About) -> Verdic
         scope=command.scope,
         pattern=command.pattern if command.scope else "",
     )
-    return Ruling((fact,), f"{w.id} is told {command.answer!r}")
+    return Ruling((fact,), f"{w.id} gets the answer {command.answer!r}")
 
 
 _ON_THEIR_WAY = {
-    Steering.NOW: "the words are on their way",
-    Steering.AFTER_TURN: "it hears that after this turn",
-    Steering.BY_RESUME: "it hears that when it is taken up again, once it has done what it is at",
-    Steering.NO: "it hears nothing while it works, and is told at its next retry",
+    Steering.NOW: "the message is on its way",
+    Steering.AFTER_TURN: "it reads this after its current turn",
+    Steering.BY_RESUME: "it reads this when it resumes, after its current task",
+    Steering.NO: "it reads nothing while it works; its next attempt gets this",
 }
 
 
 def _steer(state: RunState, w: Worker, command: c.Steer, about: f.About) -> Verdict:
     if w.phase is not Phase.RUNNING:
-        return _not_now(w, "it hears nothing; retry it with feedback instead")
+        return _not_now(w, "it reads no messages; retry it with feedback instead")
     agent = state.agent_of(w.id)
     note = _ON_THEIR_WAY[heard(agent) if agent is not None else Steering.NO]
     return Ruling((f.AgentSteered(**about, text=command.text),), note)
@@ -213,7 +226,7 @@ def _steer(state: RunState, w: Worker, command: c.Steer, about: f.About) -> Verd
 def _interrupt(_: RunState, w: Worker, _command: c.Interrupt, about: f.About) -> Verdict:
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "there is nothing to interrupt")
-    return Ruling((f.AgentInterrupted(**about),), "its turn is broken off")
+    return Ruling((f.AgentInterrupted(**about),), "its turn is interrupted")
 
 
 def _approve(_: RunState, w: Worker, _command: c.Approve, about: f.About) -> Verdict:
@@ -221,13 +234,13 @@ def _approve(_: RunState, w: Worker, _command: c.Approve, about: f.About) -> Ver
         return _not_now(w, "there is nothing to approve")
     if Badge.APPROVED in w.badges:
         return Ruling((), "it is approved already")
-    return Ruling((f.ApprovalNoted(**about),), "approved; landing moves it")
+    return Ruling((f.ApprovalNoted(**about),), "approved; land it when you are ready")
 
 
 def _reject(_: RunState, w: Worker, _command: c.Reject, about: f.About) -> Verdict:
     if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
         return _not_now(w, "there is nothing to reject")
-    return Ruling((f.Rejected(**about),), "given up; the change stays on its ref")
+    return Ruling((f.Rejected(**about),), "rejected; the change stays on its ref")
 
 
 def _choose(state: RunState, w: Worker, _command: c.Choose, about: f.About) -> Verdict:
@@ -238,7 +251,9 @@ def _choose(state: RunState, w: Worker, _command: c.Choose, about: f.About) -> V
         return _not_now(w, "it has no finished change to choose")
     if state.steps[step.name].chosen is not None:
         return c.Refused(f"{state.steps[step.name].chosen} is chosen already")
-    return Ruling((f.Chosen(**about),), "chosen; its siblings are stopped or discarded")
+    return Ruling(
+        (f.Chosen(**about),), "chosen; the others are stopped, and stay on their branches"
+    )
 
 
 def _land(state: RunState, w: Worker, command: c.Land, about: f.About) -> Verdict:
@@ -254,7 +269,7 @@ def _land(state: RunState, w: Worker, command: c.Land, about: f.About) -> Verdic
         )
     if Badge.VIOLATION in w.badges:
         return c.Refused(
-            f"{w.id} reached outside its tree: {', '.join(w.attempt.violations)}",
+            f"{w.id} changed files outside its tree: {', '.join(w.attempt.violations)}",
             hint=f"See what changed there. Its work is on {w.begun.branch}, for you to merge"
             " by hand.",
         )
@@ -275,18 +290,21 @@ def _undo(state: RunState, w: Worker, _command: c.UndoLanding, about: f.About) -
     if above:
         names = ", ".join(above)
         return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
-    return Ruling((f.UndoRequested(**about),), f"taking the landing of {w.id} back …")
+    return Ruling((f.UndoRequested(**about),), f"undoing the landing of {w.id} …")
 
 
 def _set_limits(state: RunState, w: Worker, command: c.SetLimits, about: f.About) -> Verdict:
     limits = command.limits.over(state.limits_of(w.id))
-    return Ruling((f.LimitsSet(**about, limits=limits),), "from now on, and for later attempts")
+    return Ruling(
+        (f.LimitsSet(**about, limits=limits),),
+        "the limits apply from now on, and to later attempts",
+    )
 
 
 def _pause(state: RunState, _command: c.Pause, at: float) -> Verdict:
     if state.is_paused:
         return c.Refused("the run is paused already")
-    return Ruling((f.PauseRequested(at=at),), "nothing new is started; what runs goes on")
+    return Ruling((f.PauseRequested(at=at),), "no new worker starts; running workers continue")
 
 
 def _resume(state: RunState, _command: c.Resume, at: float) -> Verdict:
@@ -295,21 +313,21 @@ def _resume(state: RunState, _command: c.Resume, at: float) -> Verdict:
     facts += tuple(
         f.BackoffElapsed(**w.about(at)) for w in state.workers.values() if _wants_login(w)
     )
-    return Ruling(facts, "goes on") if facts else c.Refused("the run is not paused")
+    return Ruling(facts, "continues") if facts else c.Refused("the run is not paused")
 
 
 def _pause_worker(_: RunState, w: Worker, _command: c.Pause, about: f.About) -> Verdict:
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "only a running agent can be paused")
-    return Ruling((f.WorkerPaused(**about),), "frozen where it stands")
+    return Ruling((f.WorkerPaused(**about),), "frozen")
 
 
 def _resume_worker(_: RunState, w: Worker, _command: c.Resume, about: f.About) -> Verdict:
     if _wants_login(w):
-        return Ruling((f.BackoffElapsed(**about),), "goes on, by the login that is there now")
+        return Ruling((f.BackoffElapsed(**about),), "continues with the current login")
     if Badge.PAUSED not in w.badges:
         return _not_now(w, "it is not paused")
-    return Ruling((f.WorkerResumed(**about),), "goes on")
+    return Ruling((f.WorkerResumed(**about),), "continues")
 
 
 def _wants_login(w: Worker) -> bool:
@@ -322,12 +340,12 @@ def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
         return c.Refused("everything has settled already")
     if all(phase.is_settled or phase in _WAITING_FOR_REVIEW for phase in phases):
         return c.Refused(
-            "nobody is at work; what waits for review stays as it is",
-            hint="Land it, or discard it with `plait reject`.",
+            "no worker is running; changes that wait for review stay",
+            hint="Land them, or discard them with `plait reject`.",
         )
     return Ruling(
         (f.RunStopRequested(is_kill=command.is_kill, at=at, stops_landings=True),),
-        "everything that runs is stopped",
+        "stopping everything that runs",
     )
 
 
@@ -342,7 +360,8 @@ def _revoke(state: RunState, command: c.RevokeAnswer, at: float) -> Verdict:
 def _set_cap(_: RunState, command: c.SetCap, at: float) -> Verdict:
     if command.cap < 1:
         return c.Refused("at least one worker must be allowed", hint="Pause the run instead.")
-    return Ruling((f.CapSet(cap=command.cap, at=at),), f"up to {command.cap} at once")
+    workers = "1 worker" if command.cap == 1 else f"{command.cap} workers"
+    return Ruling((f.CapSet(cap=command.cap, at=at),), f"up to {workers} at once")
 
 
 def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
@@ -351,18 +370,18 @@ def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
         return c.Refused(f"there is a step {new.name!r} already")
     ids = [planned.id for planned in new.workers]
     if not ids or len(set(ids)) < len(ids) or {one.step for one in ids} != {new.name}:
-        return c.Refused(f"{new.name!r} has no workers, or some of another step's name")
+        return c.Refused(f"{new.name!r} has no workers, or workers named after another step")
     if state.stop is not None:
         return _IS_STOPPED
     unknown = [name for name in command.step.dependencies if name not in state.steps]
     if unknown:
-        return c.Refused(f"{', '.join(unknown)} is no step of this run")
+        return c.Refused(f"{', '.join(unknown)} is not a step of this run")
     return Ruling((f.StepAdded(step=command.step, at=at),), "added")
 
 
 def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     if command.step not in state.steps:
-        return c.Refused(f"{command.step!r} is no step of this run")
+        return c.Refused(f"{command.step!r} is not a step of this run")
     if state.stop is not None:
         return _IS_STOPPED
     step = state.plan.step(command.step)
@@ -384,7 +403,9 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
 def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
     """Refuse a joiner that would reopen the step and stop what builds on it."""
     if state.steps[step.name].has_failed_fast:
-        return c.Refused(f"{step.name} has failed", hint="Retry one of its workers; others follow.")
+        return c.Refused(
+            f"{step.name} has failed", hint="Retry one of its workers; the others follow."
+        )
     at_work = [
         str(w.id)
         for above in dependents(state.plan, step.name)
@@ -396,7 +417,7 @@ def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
     names = ", ".join(at_work)
     return c.Refused(
         f"{names} already builds on {step.name} and would be stopped",
-        hint="Wait for its end, or add a step of its own.",
+        hint="Wait until it ends, or add another step.",
     )
 
 

@@ -114,7 +114,7 @@ class LiveRun:
         self.feed(f.CapSet(cap=share, is_share=is_share, at=self._tools.clock.now()))
 
     def go_on(self, told: Sequence[Told], share: int, *, is_told: bool = False) -> None:
-        """Take up a run that another engine left: only what each worker stands at is done again.
+        """Resume a run that another engine left: only what each worker stands at is done again.
 
         Args:
             told: The events of its journal.
@@ -295,12 +295,17 @@ class LiveRun:
         while self._backlog or self._activities.under_way:
             await self._activities.wait_changed()
 
-    def move_away(self, worker: WorkerId) -> None:
-        """End a worker's agent as if its host were lost: its work is collected, and it goes on."""
+    def move_away(self, worker: WorkerId) -> bool:
+        """End a worker's agent as if its host were lost: its work is collected, and it goes on.
+
+        Return False where it has none, or one that ends already.
+        """
         activity = self._activities.of(worker)
         watch = activity.watch if activity else None
-        if watch is not None:
-            self._activities.aside(partial(_leave, watch))
+        if watch is None or watch.stop_cause is not None:
+            return False
+        self._activities.aside(partial(_leave, watch))
+        return True
 
     async def wait_phase(self, worker: WorkerId, is_so: Callable[[Phase], bool]) -> Worker:
         """A worker, as soon as its phase is one of those."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import anyio.to_thread
-
 from engine.errors import EngineBug, NoSuchRun
 from engine.ids import RunId
 from engine.messages.questions import A, Ask, ListRuns, ReadRun
+from engine.messages.timing import ReadTimes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from engine.core.state import RunState
     from engine.messages.questions import RunSummary
     from engine.messages.results import RunView
+    from engine.messages.timing import AttemptTimes
+    from engine.store.layout import Layout
     from engine.store.store import Store
 
 
@@ -49,8 +50,9 @@ def run_named(name: str, runs: Sequence[RunSummary]) -> str:
 class Past:
     """The runs of a store as they stand; nothing is opened for writing."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, layout: Layout) -> None:
         self._store = store
+        self._layout = layout
 
     async def ask(self, question: Ask[A]) -> A:
         """Answer which runs there are, and how one stands; the newest where none is named.
@@ -59,19 +61,29 @@ class Past:
             NoSuchRun: There is no run of that name.
             StoreError: Its journal cannot be read.
         """
-        return cast("A", await anyio.to_thread.run_sync(self._answer, question))
+        from anyio import to_thread  # noqa: PLC0415  who has no event loop asks without one
 
-    def _answer(self, question: Ask[Any]) -> object:
+        return cast("A", await to_thread.run_sync(self.answer, question))
+
+    def answer(self, question: Ask[Any]) -> object:
+        """Answer the same without an event loop."""
         match question:
             case ListRuns():
                 return tuple(self._store.runs())
             case ReadRun():
                 return self._view(question.run)
+            case ReadTimes():
+                return self._times(question.run)
             case _:
-                raise EngineBug(f"journals alone do not answer {type(question).__name__}")
+                raise EngineBug(f"a journal cannot answer {type(question).__name__}")
 
     def _view(self, run: str) -> RunView:
         from engine.run.view import view_of  # noqa: PLC0415  a list of runs needs no core
 
         name = RunId(run_named(run, self._store.runs()))
         return view_of(replayed(name, self._store), {})
+
+    def _times(self, run: str) -> tuple[AttemptTimes, ...]:
+        from engine.run.timing import read_times  # noqa: PLC0415  few ask for that
+
+        return read_times(self._store, self._layout, RunId(run_named(run, self._store.runs())))

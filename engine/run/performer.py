@@ -10,7 +10,7 @@ import anyio
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import Worker
-from engine.errors import EngineBug, EngineError, HostLost
+from engine.errors import EngineBug, EngineError, HostLost, whole_of
 from engine.host.threads import REPORT
 from engine.ids import AttemptId, WorkerId
 from engine.limits import Enforcement
@@ -97,17 +97,17 @@ class Performer:
 
     async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
         """Report that a small act failed: it ends nobody."""
-        why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
+        why = whole_of(error)
         if isinstance(effect, e.RevertLanding):
             self._run.feed(f.UndoRefused(**self._about(effect), reason=why))
             return
         activity = self._activities.of(effect.worker)
         if activity is not None and activity.watch is not None:
-            note = f"{type(effect).__name__} could not be done: {why}"
+            note = f"{type(effect).__name__} failed: {why}"
             activity.watch.logbook.remark(LogKind.ERROR, note, self._tools.clock.now())
 
     async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
-        """Report that an effect could not be performed, unless its end has been told already."""
+        """Report that an effect could not be performed, unless its end is reported."""
         if isinstance(effect, (e.StartAgent, e.StopActivity)):
             w = self._worker(effect)
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
@@ -192,7 +192,7 @@ class Performer:
         at = self._workplace(effect, made.address)
         site = self._tools.sites.at(self._run.state, made.address)
         await site.sow(at, is_users=made.is_users)
-        error: str | None = "it was broken off"
+        error: str | None = "it was interrupted"
         try:
             error = await Checking(self._run, self._tools, effect).setup(made.address)
         finally:
@@ -372,8 +372,7 @@ async def _tried(
 def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:
     """Return the fact that an effect could not be performed; None if nobody waits for it."""
     about = effect.about(at)
-    hint = getattr(error, "hint", "")
-    why = f"{error} {hint}".strip() or type(error).__name__
+    why = whole_of(error)
     match effect:
         case e.PrepareWorkspace():
             return f.PrepareFailed(**about, error=why)

@@ -8,7 +8,7 @@ import math
 import secrets
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,8 @@ from engine.run.view import Views, run_view
 from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
+from engine.values import dataclass
+from engine.work.ahead import Ahead
 from engine.work.logbook import Logbook
 from engine.work.replay import read_log
 from engine.work.tools import Tools
@@ -60,7 +62,7 @@ def admitted(plan: Plan, capacity: Capacity) -> Plan:
         where="max_concurrent_workers",
         asked=asked,
         given=given,
-        reason=f"memory: {free} MB are free, each worker may use {most} MB",
+        reason=f"memory: {free} MB free, and each worker can use {most} MB",
     )
     runtime = replace(plan.runtime, max_concurrent_workers=given)
     return replace(plan, runtime=runtime, clamps=(*plan.clamps, clamp))
@@ -99,7 +101,11 @@ def allot(states: Sequence[RunState], wanted: Sequence[int], total: int) -> list
 
 
 class Runs:
-    """The runs that one engine works on, and those that it can read."""
+    """The runs that one engine works on, and those that it can read.
+
+    Attributes:
+        radars: The radar of each run that it works on; one in plain folders has none.
+    """
 
     def __init__(
         self,
@@ -115,18 +121,19 @@ class Runs:
             tools: The rooms to work with.
             tasks: Where everything goes on.
             cap: Of all runs together.
-            guests: Is told which runs other processes brought in.
+            guests: Hears which runs other processes brought in.
         """
         self.tools = tools
         self.tasks = tasks
         self._runs: dict[RunId, LiveRun] = {}
-        self._radars: dict[RunId, Radar] = {}
+        self.radars: dict[RunId, Radar] = {}
         self._read: tuple[RunId, Hashable, RunState] | None = None
         self._guests = set() if guests is None else guests
         self._cap = cap
         self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
+        self.ahead = Ahead(tools, tasks)
         tools.sites.heard_late = self._note_late
         tools.sites.heard_silence = self._note_silence
         tools.sites.heard_leaving = self._move_away
@@ -181,8 +188,8 @@ class Runs:
         live = self._runs.get(attempt.run)
         if live is not None:
             number = live.state.workers[attempt.worker].attempt.number
-            said = f"the work of attempt {attempt.number} came late; it is kept under {ref}"
-            live.note(attempt.worker, number, f"{said}, and nothing merges it")
+            said = f"the work of attempt {attempt.number} arrived late; it is kept under {ref}"
+            live.note(attempt.worker, number, f"{said}, and plait does not merge it")
 
     def _note_silence(self, site: str, why: SiteSilent | None) -> None:
         """Tell the runs whose workers live at a site that it does not answer, or does again."""
@@ -198,10 +205,12 @@ class Runs:
         """Let the workers of a site that is to go come home, and go on elsewhere."""
         for live in self._runs.values():
             for w in live.state.workers.values():
-                if w.begun.site == site and w.phase is Phase.RUNNING:
-                    said = f"{site} is to go: the work so far is kept, and goes on elsewhere"
+                is_there = w.begun.site == site and w.phase is Phase.RUNNING
+                if is_there and live.move_away(w.id):
+                    said = (
+                        f"{site} is being drained: the work so far is kept and continues elsewhere"
+                    )
                     live.note(w.id, w.attempt.number, said)
-                    live.move_away(w.id)
 
     async def resume(self, run: RunId) -> LiveRun:
         """Resume a run that no engine works on any more.
@@ -218,10 +227,10 @@ class Runs:
             try:
                 state = await anyio.to_thread.run_sync(journal.replay)
                 told = await anyio.to_thread.run_sync(lambda: list(journal.events()))
+                await self.tools.ledger.share(state.plan.agents)
             except BaseException:
                 journal.close()
                 raise
-            await self.tools.ledger.share(state.plan.agents)
             live = self._admit(journal, state)
             live.go_on(told, self._shares()[run], is_told=run in self._let_go)
             return live
@@ -234,7 +243,7 @@ class Runs:
         await live.wait_nothing()
         await self.tools.served.stop_run(run)
         if self._runs.pop(run, None) is not None:
-            self._radars.pop(run, None)
+            self.radars.pop(run, None)
             # Observers have had its events: resuming it must not publish them again.
             self._let_go.add(run)
             self.tools.proof.forget(run)
@@ -258,10 +267,14 @@ class Runs:
         live = LiveRun(journal, state, tools=self.tools, tasks=self.tasks)
         self._runs[live.run] = live
         self._watch_for_clashes(live, is_over=lambda: self._runs.get(live.run) is not live)
-        live.on_change = self._share
+        live.on_change = partial(self._changed, live)
         shared = state.plan.runtime.history
         self.tools.feeder.follow(live.run, shared, live.tell_history)
         return live
+
+    def _changed(self, live: LiveRun) -> None:
+        self._share()
+        self.ahead.look(live)
 
     def _share(self) -> None:
         """Keep all runs together below the engine's cap."""
@@ -288,7 +301,7 @@ class Runs:
         """Let a radar watch a run until it is over; plain folders never clash."""
         if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
             radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(live)
-            self._radars[live.run] = radar
+            self.radars[live.run] = radar
             self.tasks.start_soon(radar.watch, is_over)
 
     async def wait_idle(self) -> None:
@@ -354,7 +367,7 @@ class Runs:
             WorkspaceError: There is no such attempt.
         """
         if not 0 <= (attempt or 0) <= found.attempt.number:
-            raise WorkspaceError(f"{found.id} has had no attempt {attempt}")
+            raise WorkspaceError(f"{found.id} has no attempt {attempt}")
         number = attempt or found.attempt.number
         read = partial(read_log, self.tools, state, AttemptId(state.run, found.id, number))
         if not number:
@@ -375,11 +388,11 @@ class Runs:
 
     def viewed(self, live: LiveRun) -> RunView:
         """Return a run of this engine as consoles see it, with what its radar predicts."""
-        return run_view(live, self._radars.get(live.run))
+        return run_view(live, self.radars.get(live.run))
 
     def views(self) -> Views:
         """Return the views of a new observer, who has seen nothing yet."""
-        return Views(self._runs, self._radars, self.tools.clock)
+        return Views(self._runs, self.radars, self.tools.clock)
 
     def note_command(self, live: LiveRun, command: str, worker: str) -> None:
         """Write down who gave a command that was accepted."""

@@ -45,7 +45,7 @@ def _question(w: Worker, still_s: float, at: float) -> Question:
     asked = sum(is_stall_question(said.question or "") for said in w.attempt.said)
     return Question(
         id=f"{_PREFIX}{w.attempt.number}-{asked + 1}",
-        text=f"nothing has moved for {still_s / 60:.0f} minutes: wait, or stop it?",
+        text=f"no progress for {still_s / 60:.0f} minutes. Wait, or stop it?",
         choices=("wait", "stop"),
         asked_at=at,
     )

@@ -8,7 +8,6 @@ an older one leaves a worker with its own caches alone. Nothing is mounted insid
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.beneath import make_link
@@ -17,6 +16,7 @@ from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.toolchains import is_open
+from engine.values import dataclass
 
 _PLACE = Path("/run/plait-caches")
 _CACHES: tuple[tuple[str, str], ...] = (

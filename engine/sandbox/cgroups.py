@@ -30,7 +30,7 @@ class CgroupRefused(EngineError):
 
     def __init__(self, where: str, wanted: str, found: str) -> None:
         self.where, self.wanted, self.found = where, wanted, found
-        super().__init__(f"{where} was to be {wanted}, found {found}")
+        super().__init__(f"{where} should be {wanted}, but is {found}")
 
 
 def make(hierarchies: Iterable[Hierarchy], name: str) -> tuple[Cgroup, ...]:

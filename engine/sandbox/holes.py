@@ -1,8 +1,8 @@
-"""The holes that a user opens on purpose: where they lead, and how a worker's HOME shows them.
+"""The openings that a user makes on purpose: where they lead, and how a worker's HOME shows them.
 
 What lies below the real home is reached from the worker's HOME by a link. A mount there would have
-to be made inside a folder that the worker writes, and a link the worker had left in its way would
-have bubblewrap create files wherever it points.
+to be made inside a folder that the worker writes. If the worker had left a link in its way,
+bubblewrap would create files wherever that link points.
 """
 
 # ruff: noqa: PTH110

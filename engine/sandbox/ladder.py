@@ -1,4 +1,4 @@
-"""The rung of each ladder that holds on a machine, as a report and `require` are told it.
+"""The rung of each ladder that holds on a machine, as a report and `require` need it.
 
 files    bwrap → Landlock → none
 git      private clone under bwrap → under Landlock → tamper-checked
@@ -96,7 +96,7 @@ def check_required(required: Iterable[Dimension], rows: Iterable[Enforcement]) -
                 dimension=dimension,
                 wanted=Level.ENFORCED,
                 found=f"{row.level} ({row.mechanism})" + (f": {row.reason}" if row.reason else ""),
-                fix=row.fix or "Take it out of `require`; nothing on this machine enforces it.",
+                fix=row.fix or "Remove it from `require`; nothing on this machine enforces it.",
             )
 
 
@@ -156,7 +156,7 @@ def _files(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
 def _files_fix(machine: MachineSupport, request: ConfineRequest, rung: Mechanism | None) -> str:
     if rung is not Mechanism.BWRAP:
         return machine.finding(Mechanism.BWRAP).fix
-    return "Take `docker` out of `runtime.sandbox`." if request.holes.docker else ""
+    return "Remove `docker` from `runtime.sandbox`." if request.holes.docker else ""
 
 
 def _weaknesses(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _weaknesses(machine: MachineSupport, request: ConfineRequest) -> Iterator[st
     rung = files_rung(machine)
     if rung is Mechanism.BWRAP:
         if not machine.has(Mechanism.OVERLAY):
-            yield "your package caches are not shared: bubblewrap 0.11 or later is needed"
+            yield "your package caches are not shared: that needs bubblewrap 0.11 or later"
         return
     if rung is None:
         yield _why_none(machine, (Mechanism.BWRAP, Mechanism.LANDLOCK))
@@ -172,25 +172,25 @@ def _weaknesses(machine: MachineSupport, request: ConfineRequest) -> Iterator[st
     yield _why_not(machine, Mechanism.BWRAP)
     yield from _gaps_of_landlock(machine)
     if _meets_daemons(machine, request):
-        yield "unix sockets of the user's daemons can be reached"
+        yield "it can reach Unix sockets of the user's daemons"
 
 
 _KNOWS_TRUNCATION_ABI = 3
 
 
 def _gaps_of_landlock(machine: MachineSupport) -> Iterator[str]:
-    yield "the content of your files is kept, but their modes, times and names are not"
-    yield "shared memory is the machine's"
+    yield "the content of your files is protected, but not their modes, times and names"
+    yield "it shares the machine's shared memory"
     if not is_scoped(machine):
-        yield "signals reach your other processes (Linux 6.12 or later closes this)"
+        yield "it can signal your other processes (Linux 6.12 or later closes this)"
     if machine.landlock_abi < _KNOWS_TRUNCATION_ABI:
-        yield "files can be cut to nothing (Linux 6.2 or later closes this)"
+        yield "it can truncate files (Linux 6.2 or later closes this)"
     if not machine.has(Mechanism.SECCOMP):
-        yield "limits and priorities of your other processes can be changed"
+        yield "it can change limits and priorities of your other processes"
 
 
 def _opened(request: ConfineRequest) -> Iterator[str]:
-    """The holes of the user's."""
+    """The openings of the user."""
     holes, missing = request.holes, missing_holes(request)
     opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
     opened = [hole for hole in opened if hole not in missing]
@@ -199,7 +199,7 @@ def _opened(request: ConfineRequest) -> Iterator[str]:
     if holes.docker:
         yield "opened by you: docker, whose daemon reaches every file"
     if missing:
-        yield f"not there to be opened: {', '.join(missing)}"
+        yield f"opened by you, but missing: {', '.join(missing)}"
 
 
 def _git(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
@@ -209,14 +209,14 @@ def _git(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
     is_enforced = held and files_level(machine, request) is Level.ENFORCED
     reason = ""
     if not is_private:
-        reason = "the attempt has no git directory of its own"
+        reason = "the attempt does not have its own git directory"
     elif rung is None:
-        reason = "nothing keeps it from the repository; changes are looked for afterwards"
+        reason = "nothing protects the repository; plait looks for changes afterwards"
     elif not keeps_content(machine, request):
-        reason = "a daemon of yours reaches it"
+        reason = "one of your daemons can reach it"
     elif rung is Mechanism.LANDLOCK:
         reason = "modes and times of its files can be changed; its own `.git` can be replaced, and "
-        reason += "is put back after each attempt"
+        reason += "plait restores it after each attempt"
     return Enforcement(
         dimension=Dimension.GIT,
         level=Level.ENFORCED if is_enforced else Level.ADVISORY,
@@ -240,7 +240,7 @@ def network_rung(machine: MachineSupport, network: NetworkAccess) -> Mechanism |
 def _network(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
     if request.network is NetworkAccess.OPEN:
         closed = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
-        leak = "" if closed else "; abstract sockets of the machine can be reached"
+        leak = "" if closed else "; it can reach abstract sockets of the machine"
         return Enforcement(
             dimension=Dimension.NETWORK,
             level=Level.NONE,
@@ -266,7 +266,7 @@ def _why_network(machine: MachineSupport, rung: Mechanism | None) -> str:
     if rung is Mechanism.NETWORK_NAMESPACE:
         return ""
     why = _why_none(machine, (Mechanism.BWRAP, Mechanism.NETWORK_NAMESPACE))
-    return why or "Landlock closes it as a whole or not at all"
+    return why or "Landlock closes the network as a whole or not at all"
 
 
 def _limited(

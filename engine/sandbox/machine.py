@@ -4,11 +4,12 @@ Knows which mechanisms there are and what forcing one off means; finding out is 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any, Self
 
 from engine.errors import MechanismMissing
+from engine.values import dataclass
 
 
 class Mechanism(StrEnum):
@@ -92,7 +93,7 @@ class MachineSupport:
         for each in self.findings:
             if each.mechanism is mechanism:
                 return each
-        return MechanismFinding(mechanism=mechanism, works=False, reason="it was not looked for")
+        return MechanismFinding(mechanism=mechanism, works=False, reason="plait did not probe it")
 
     def has(self, mechanism: Mechanism) -> bool:
         """Say if a mechanism works here and is not forced off."""
@@ -143,8 +144,8 @@ def forced(machine: MachineSupport, env: Mapping[str, str]) -> MachineSupport:
         raise MechanismMissing(
             dimension="files",
             wanted=f"PLAIT_SANDBOX={demanded}",
-            found="no such rung",
-            fix=f"PLAIT_SANDBOX may be {', '.join(_RUNGS)}.",
+            found="no such value",
+            fix=f"Possible values of PLAIT_SANDBOX: {', '.join(_RUNGS)}.",
         )
     # The rungs above the one demanded go. Below bwrap Landlock stays: it also closes sockets.
     above = _RUNGS[: _RUNGS.index(demanded)] if demanded else ()
@@ -175,8 +176,8 @@ def _forced_off(text: str) -> dict[Mechanism, tuple[str, str]]:
             raise MechanismMissing(
                 dimension="sandbox",
                 wanted=f"PLAIT_FORCE_OFF={text}",
-                found=f"no mechanism called {word!r}",
-                fix=f"It may name {', '.join(Mechanism)}.",
+                found=f"there is no mechanism {word!r}",
+                fix=f"It can name {', '.join(Mechanism)}.",
             )
         reasons[Mechanism(word)] = "PLAIT_FORCE_OFF", text
     return reasons

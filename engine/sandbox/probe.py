@@ -33,7 +33,7 @@ _GROUP = Path("/etc/group")
 _LINUX = Path("/proc/self/mountinfo")
 _ELSEWHERE = (
     "this is not Linux",
-    "Run plait on Linux (a virtual machine will do) to have its agents fenced in.",
+    "Run plait on Linux (a virtual machine is enough) to have its agents confined.",
 )
 
 

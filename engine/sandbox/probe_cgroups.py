@@ -8,7 +8,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.limits import Limits
@@ -17,6 +16,7 @@ from engine.sandbox.machine import Hierarchy, Mechanism, MechanismFinding
 from engine.sandbox.profile import Cgroup
 from engine.sandbox.trials import is_container
 from engine.system import IS_PORTABLE
+from engine.values import dataclass
 
 _LIMITED = ("memory", "cpu", "pids")
 _V1_CONTROLLERS = ("memory", "cpu", "cpuacct", "pids", "freezer")
@@ -26,8 +26,8 @@ _DELEGATION = (
     "one: `systemctl edit user@.service` with `[Service]` and `Delegate=cpu memory pids`."
 )
 _CONTAINER = (
-    "In a container: start it with `--cgroupns=private` and a writable /sys/fs/cgroup, or let the "
-    "container's own limits hold for all attempts together."
+    "In a container: start it with `--cgroupns=private` and a writable /sys/fs/cgroup, or rely "
+    "on the container's own limits for all attempts together."
 )
 
 
@@ -102,7 +102,7 @@ def probe_cgroups() -> tuple[list[MechanismFinding], list[Hierarchy]]:
             mechanism=Mechanism.CGROUP_KILL,
             works=killer is not None,
             detail=killer.parent if killer else "",
-            reason="" if killer else "no cgroup of version 2 can be made",
+            reason="" if killer else "plait cannot create a version 2 cgroup",
         )
     )
     return findings, places
@@ -137,7 +137,7 @@ def _try(mount: Mount) -> tuple[Hierarchy | None, str]:
         try:
             controllers = _controllers_below(mount, parent)
         except OSError as problem:
-            why = why or f"no group can be made: {problem.strerror}"
+            why = why or f"plait cannot create a group: {problem.strerror}"
             continue
         if best is None or len(controllers) > len(best.controllers):
             best = Hierarchy(

@@ -3,9 +3,8 @@
 Built by the rungs of this room; carried out by the keeper, which knows no policy.
 """
 
-from dataclasses import dataclass
-
 from engine.limits import Enforcement
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Tell if an attempt could have written somewhere, from its rung and its holes.
+"""Tell if an attempt could have written somewhere, from its rung and its openings.
 
 Knows nothing of what happened; only what the mechanisms make impossible.
 """
@@ -14,7 +14,7 @@ from engine.sandbox.request import ConfineRequest
 def may_write(machine: MachineSupport, request: ConfineRequest, path: Path) -> bool:
     """Return whether an attempt could have written below a folder that is hidden from it.
 
-    A hole that is no deeper than what is hidden does not uncover it.
+    An opening that is no deeper than what is hidden does not uncover it.
     """
     if not keeps_content(machine, request):
         return True

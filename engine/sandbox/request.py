@@ -1,15 +1,16 @@
-"""One attempt's demands on its sandbox, as plain data: its folders, its holes, its limits.
+"""One attempt's demands on its sandbox, as plain data: its folders, its openings, its limits.
 
 Knows no mechanism: the same request is answered by every rung of the ladder.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
 from engine.limits import Limits
+from engine.values import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
@@ -24,7 +25,7 @@ class NetworkAccess(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxHoles:
-    """The holes that the user opens on purpose; every hole is reported.
+    """The openings that the user makes on purpose; every one is reported.
 
     Attributes:
         env: Names of variables passed on, `*` at the end of a name allowed.
@@ -59,7 +60,7 @@ class ConfineRequest:
         writable: More that may be written.
         env: The user's own environment, from which PATH and toolchains are read.
         has_terminal: The agent runs on a terminal of its own.
-        needs_own_sandbox: The agent makes user namespaces of its own and cannot be told not to.
+        needs_own_sandbox: The agent makes user namespaces of its own and cannot be known not to.
         is_read_only: Workspace and private clone may only be read: for git commands that look.
         allowed_hosts: With an allow-list, `host` (for the web's ports) or `host:port`, `*.host` for
             all below it.

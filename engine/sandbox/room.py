@@ -5,12 +5,12 @@ In a container, or below a limit of systemd's, the machine's free memory is not 
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from engine.sandbox.probe_cgroups import Mount, mounts
+from engine.values import dataclass
 
 _LIMIT = {True: "memory.max", False: "memory.limit_in_bytes"}
 _USAGE = {True: "memory.current", False: "memory.usage_in_bytes"}

@@ -11,12 +11,12 @@ This module knows numbers and builds bytes; the keeper and bubblewrap load them.
 import errno
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from engine.errors import MechanismMissing
 from engine.limits import Dimension
+from engine.values import dataclass
 
 _ALLOW = 0x7FFF0000
 _ANSWER = 0x00050000
@@ -159,7 +159,7 @@ def program(machine: str, sockets: str, *, is_among_others: bool) -> bytes:
         raise MechanismMissing(
             dimension=Dimension.FILES,
             wanted="a filter of system calls",
-            found=f"no numbers of system calls are known for {machine}",
+            found=f"the system call numbers of {machine} are unknown",
             fix="Run plait on x86_64, aarch64 or riscv64.",
         )
     lines = tuple(_lines(*_MACHINES[machine], sockets, is_among_others=is_among_others))

@@ -10,9 +10,10 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from engine.values import dataclass
 
 _EXECUTED = ("config", "config.worktree", "hooks", "info/attributes", "objects/info/alternates")
 _EXECUTED_IN_WORKTREE = ("config.worktree", "commondir", "gitdir")

@@ -7,9 +7,10 @@ what PATH leads to. It shows programs, never configuration or credentials.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from engine.values import dataclass
 
 _INSTALLERS: tuple[tuple[str, str], ...] = (
     ("PYENV_ROOT", ".pyenv"),

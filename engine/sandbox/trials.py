@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import MechanismMissing
@@ -18,6 +17,7 @@ from engine.sandbox.machine import MachineSupport, Mechanism, MechanismFinding
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, NetworkAccess
 from engine.sandbox.view import look
+from engine.values import dataclass
 
 _TIMEOUT_S = 10.0
 _SCRIPT = """
@@ -96,7 +96,7 @@ class Trial:
             return MechanismFinding(
                 mechanism=Mechanism.LANDLOCK,
                 works=False,
-                reason="the kernel has none",
+                reason="the kernel does not have it",
                 fix="Boot a kernel of 5.13 or later with `lsm=landlock,…` on its command line.",
             )
         request = self._request(NetworkAccess.OPEN)
@@ -149,12 +149,12 @@ class Trial:
     def _problem(self, wrapper: Sequence[str]) -> str:
         """Say in one line what went wrong behind a wrapper; nothing if all went well."""
         if _UNGUARDED not in self._seen(()):
-            return "the trial shows nothing here: it fails without any guard too"
+            return "the trial proves nothing here: it also fails without protection"
         seen = self._seen(wrapper)
         if seen != ["done"]:
-            return "; ".join(line for line in seen if line != "done") or "it said nothing"
+            return "; ".join(line for line in seen if line != "done") or "it printed nothing"
         is_written = (self.folder / "own" / "written").is_file()
-        return "" if is_written else "what is written in the own folder does not arrive"
+        return "" if is_written else "files written in its own folder do not arrive"
 
     def _seen(self, wrapper: Sequence[str]) -> list[str]:
         """Return the script's output behind a wrapper, or what was said instead of it."""
@@ -221,7 +221,7 @@ def _userns_fix(problem: str) -> str:
         return "Allow user namespaces: `sudo sysctl user.max_user_namespaces=15000`."
     if is_container():
         return "In a container: start it with `--security-opt seccomp=unconfined`, or use Landlock."
-    return "Run `bwrap --unshare-user --ro-bind / / true` and see why it is refused."
+    return "Run `bwrap --unshare-user --ro-bind / / true` to see why it fails."
 
 
 def is_container() -> bool:

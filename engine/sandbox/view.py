@@ -1,12 +1,11 @@
 """An attempt's view of the file system: folders shown and hidden, before any mechanism.
 
-Allow-listed: the system's own folders, the user's toolchains, the attempt's own folders, holes.
+Allow-listed: the system's own folders, the user's toolchains, the attempt's own folders, openings.
 Whatever is not named is not there; so a disk mounted at `/data` tomorrow is not there either.
 """
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from engine.sandbox.holes import hole_paths, hole_sockets
 from engine.sandbox.machine import MachineSupport
 from engine.sandbox.request import ConfineRequest, NetworkAccess
 from engine.sandbox.toolchains import Toolchains, find_toolchains, is_below
+from engine.values import dataclass
 
 SYSTEM_FOLDERS = tuple(
     Path("/", name)
@@ -91,7 +91,9 @@ def look(machine: MachineSupport, request: ConfineRequest) -> View:
         dot_git = request.workspace.resolve() / ".git"
         if dot_git.is_symlink():
             # bubblewrap would follow it and make its mount point wherever it leads.
-            raise WorkspaceError(f"{dot_git} is a link, which no git made: somebody tampered")
+            raise WorkspaceError(
+                f"{dot_git} is a link, and git never creates one there: somebody tampered with it"
+            )
         sights.append(BindMount(inside=dot_git, outside=request.git_file, access=Access.READ))
     links = tuple(_links(common.links, sights))
     crowded = any(map(_is_inside_tmp, (*(sight.inside for sight in sights), *links)))

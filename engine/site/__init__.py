@@ -1,4 +1,4 @@
-"""Provide what stands around a worker, and start commands there.
+"""Provide a worker's workspace, sandbox and ports, and start commands there.
 
-This room knows the place of the project, shelters, seeds, ports and artifacts.
+This room knows the place of the project, sandboxes, seeds, ports and artifacts.
 """

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from engine.beneath import Bounds, PathRefused, Why, copy_tree, list_tree, open_
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.private import private_folder
 from engine.store.layout import Layout
+from engine.values import dataclass
 
 BOUNDS = Bounds(entries=200_000, size=4 << 30, depth=1000)
 """The most that one step may give to the next."""
@@ -77,7 +77,7 @@ def refusal(one: PathRefused) -> str:
 
 
 def _note(worker: WorkerId, one: PathRefused) -> str:
-    return f"artifact {os.fsdecode(one.path)} of {worker} was not given: {one.reason}"
+    return f"artifact {os.fsdecode(one.path)} of {worker} was not passed on: {one.reason}"
 
 
 def matching(root: Path, patterns: Sequence[str]) -> Iterator[bytes | PathRefused]:

@@ -9,7 +9,6 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,15 +17,20 @@ import anyio.to_thread
 
 from engine.errors import SiteGone, SiteSilent, WorkspaceError
 from engine.limits import Limits
-from engine.site.cluster_client import LivingNode, alive, connect
+from engine.patterns.together import gather
+from engine.site.cluster_client import LivingNode, alive, check_shut, connect
 from engine.site.far import Far, Opening
 from engine.site.gate import KEPT, check_client, refuse
 from engine.site.line import Start
 from engine.site.resident import Resident, serve
 from engine.site.wire import Pipe
+from engine.values import dataclass
 
 _LOOK_S = 1.0
 _MEMORY = "memory"
+_WAITING = frozenset({"PENDING", "RESCHEDULING"})
+PREFIX = "plait"
+"""The names of all reservations begin so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +40,26 @@ class NodeEntry:
     Attributes:
         total: All that it has to give: `CPU`, `memory` in bytes, and resources of any name.
         free: The part that nobody has reserved.
-        is_leaving: It was told to go, so no worker is placed there any more.
+        is_leaving: It was asked to leave, so no worker is placed there any more.
     """
 
     name: str
     total: Mapping[str, float]
     free: Mapping[str, float]
     is_leaving: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuedEntry:
+    """A worker that waits until a node has room for it.
+
+    Attributes:
+        worker: Its run and name.
+        needs: What it is to reserve.
+    """
+
+    worker: str
+    needs: Mapping[str, float]
 
 
 def needs_of(limits: Limits, resources: Mapping[str, float]) -> dict[str, float]:
@@ -85,6 +102,10 @@ class Broker:
             for one in there
         )
 
+    async def queued(self) -> tuple[QueuedEntry, ...]:
+        """Return the workers of all engines that wait for room in this cluster."""
+        return await anyio.to_thread.run_sync(_queued)
+
     async def reserve(self, name: str, needs: Mapping[str, float], node: str) -> str:
         """Reserve what a worker needs, on a certain node if one is named; return which it is.
 
@@ -96,7 +117,7 @@ class Broker:
         """
         there = [one for one in await alive() if not one.is_leaving]
         if not there:
-            raise SiteGone("no node lives in the cluster that is to stay")
+            raise SiteGone("every node of the cluster is being drained")
         if node and all(one.name != node for one in there):
             raise SiteGone(f"the node {node} is not in the cluster")
         able = _able(needs, [one for one in there if node in {"", one.name}])
@@ -132,12 +153,12 @@ def _able(needs: Mapping[str, float], there: list[LivingNode]) -> list[LivingNod
         if amount > most:
             raise WorkspaceError(
                 f"no node has {_said(what, amount)}; the largest has {_said(what, most)}",
-                hint="Lower the limits of the step, or add such a node.",
+                hint="Lower the limits of the step, or add a larger node.",
             )
     able = [one for one in there if all(one.total.get(w, 0.0) >= a for w, a in needs.items())]
     if not able:
         wanted = ", ".join(_said(*each) for each in needs.items())
-        raise WorkspaceError(f"no node has all of this at once: {wanted}")
+        raise WorkspaceError(f"no single node has all of this: {wanted}")
     return able
 
 
@@ -179,6 +200,19 @@ def _reserved(name: str, needs: Mapping[str, float], node: str) -> str:
     return found
 
 
+def _queued() -> tuple[QueuedEntry, ...]:
+    import ray  # noqa: PLC0415  only this process has it
+
+    found = []
+    for group in ray.util.placement_group_table().values():
+        is_ours = group["name"].startswith(f"{PREFIX}/") and group["state"] in _WAITING
+        if is_ours:
+            needs = {n: a for n, a in group["bundles"][0].items() if not n.startswith("node:")}
+            _, _, worker = group["name"].removeprefix(f"{PREFIX}/").partition("/")
+            found.append(QueuedEntry(worker=worker, needs=needs))
+    return tuple(sorted(found, key=lambda one: one.worker))
+
+
 def _remove(name: str) -> None:
     import ray  # noqa: PLC0415  only this process has it
 
@@ -195,7 +229,7 @@ def _free() -> dict[str, dict[str, float]]:
 
 CALLS = {
     Far.open.__qualname__: Broker.open,  # the first words of every conversation
-    **{act.__qualname__: act for act in (Broker.nodes, Broker.reserve, Broker.free)},
+    **{act.__qualname__: act for act in (Broker.nodes, Broker.queued, Broker.reserve, Broker.free)},
 }
 
 
@@ -206,10 +240,11 @@ def main() -> None:
 
 
 async def _serve(pipe: Pipe, address: str) -> None:
+    connecting = partial(anyio.to_thread.run_sync, connect, address)
     try:
-        connect(address)
-    except SiteSilent as silent:
-        await refuse(pipe, silent)
+        await gather([connecting, partial(check_shut, address)])
+    except (SiteSilent, WorkspaceError) as why:
+        await refuse(pipe, why)
     await serve(pipe, Resident({Broker: Broker()}, CALLS))
 
 

@@ -91,11 +91,11 @@ class ChildHost:
 
     async def start(self, spec: AttemptSpec) -> None:
         """Refuse: the far half alone knows the paths of an attempt."""
-        raise WorkspaceError(f"{spec.attempt} cannot be started from here")
+        raise WorkspaceError(f"{spec.attempt} cannot be started from this side of the site")
 
     async def go(self, attempt: AttemptId) -> None:
         """Refuse: nothing is started held."""
-        raise WorkspaceError(f"{attempt} is not held")
+        raise WorkspaceError(f"{attempt} is not held at its start here")
 
     def begun(self, attempt: AttemptId) -> None:
         """Note which child an attempt lives with."""
@@ -156,7 +156,7 @@ class ChildHost:
         return ()
 
     async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
-        """Let go of all attempts, and of the child."""
+        """Release all attempts and the child."""
         if self.line.is_open:
             runs = {attempt.run for attempt in self._births}
             left = tuple(run for run in runs if run in stay)
@@ -273,7 +273,7 @@ class ChildSite:
     def spaces(self, terms: Terms) -> ChildSpaces:
         """Return the workspaces with git; those without are not carried."""
         if terms.runtime.isolation is IsolationStrategy.DIRECTORY:
-            raise WorkspaceError(f"plain folders cannot be carried to the site {self.line.name!r}")
+            raise WorkspaceError(f"plain folders cannot move to the site {self.line.name!r}")
         return self._git
 
     async def admit(self, terms: Terms, rows: object = None) -> None:
@@ -281,7 +281,7 @@ class ChildSite:
         del rows
         self.spaces(terms)
         if terms.runtime.execution_mode is ExecutionMode.THREAD:
-            raise WorkspaceError("functions in threads run in the engine's own process alone")
+            raise WorkspaceError("functions in threads run only in the engine's own process")
         await check_carried(self._repo, terms.runtime.base or "HEAD")
         await self.line.call(Far.admit, terms)
 
@@ -380,7 +380,7 @@ class ChildSite:
         """Refuse: nobody can come in from here."""
         del is_collected
         raise WorkspaceError(
-            f"{at.attempt.worker} lives in the site {self.line.name!r}, "
-            "where nobody can come in from here",
-            hint="Look at its diff, or at its branch.",
+            f"{at.attempt.worker} runs at the site {self.line.name!r}, which you cannot enter "
+            f"from here",
+            hint="Look at its diff or its branch.",
         )

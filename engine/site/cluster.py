@@ -5,6 +5,7 @@ Placement, liveness and transport are Ray's. Attempts, retries, limits and all t
 
 import hashlib
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -25,7 +26,7 @@ from engine.limits import Dimension
 from engine.patterns.together import gather
 from engine.plan.model import AgentChoice, Cluster, Runtime
 from engine.site import broker, gate
-from engine.site.broker import Broker, NodeEntry, needs_of
+from engine.site.broker import PREFIX, Broker, NodeEntry, QueuedEntry, needs_of
 from engine.site.child import ChildSite, key_of
 from engine.site.far import Opening, lease_of
 from engine.site.late import FOLDER, LateSpaces
@@ -44,7 +45,7 @@ class NodeSite(ChildSite):
     """A node of a cluster; what its workers had reserved is given back when they end.
 
     Attributes:
-        is_leaving: It was told to go.
+        is_leaving: It was asked to leave.
     """
 
     def __init__(
@@ -83,9 +84,10 @@ class NodeSite(ChildSite):
 class RaySite:
     """A Ray cluster as one engine uses it: opened by the first call that needs it.
 
-    `heard_late` is told where the work of an attempt is kept that came after it was given up, and
-    `heard_silence` why a site does not answer, or that it does again. `heard_leaving` is told of a
-    node that was told to go.
+    `heard_late` learns where the work of an attempt is kept that came after it was given up,
+    and
+    `heard_silence` why a site does not answer, or that it does again. `heard_leaving` hears of a
+    node that was asked to leave.
     """
 
     abilities = ChildSite.abilities
@@ -128,6 +130,7 @@ class RaySite:
         self._broker = Line(opening, tasks, start)
         self._broker.patience = self._patience
         self._is_looking = False
+        self._idle: dict[str, float] = {}
 
     @classmethod
     @asynccontextmanager
@@ -197,11 +200,15 @@ class RaySite:
         there = await self._broker.call(Broker.nodes)
         for one in there:
             node = self._nodes.get(one.name)
-            if node is not None and node.is_leaving is not one.is_leaving:
+            if node is not None:
                 node.is_leaving = one.is_leaving
-                if one.is_leaving:
+                if one.is_leaving:  # at each look: somebody may only now have begun there
                     self.heard_leaving(node.line.name)
         return there
+
+    async def queued(self) -> tuple[QueuedEntry, ...]:
+        """Return the workers, of any engine, that wait until a node has room for them."""
+        return await self._broker.call(Broker.queued)
 
     def placed(self, run: RunId, worker: WorkerId) -> NodeSite:
         """Return the node of a worker whose workspace is not made yet.
@@ -231,7 +238,7 @@ class RaySite:
         return self.node(name)
 
     def _name_of(self, run: RunId, worker: WorkerId) -> str:
-        return f"plait/{self._key}/{run}/{worker}"
+        return f"{PREFIX}/{self._key}/{run}/{worker}"
 
     def _free(self, run: RunId, worker: WorkerId) -> None:
         if self._placed.pop((run, worker), None) is not None:
@@ -247,10 +254,10 @@ class RaySite:
         """Refuse a run unless every node that it may use enforces what it requires."""
         del rows
         await check_carried(self._repo, terms.runtime.base or "HEAD")
-        there = await self._usable()
+        there = await self.usable()
         await gather(partial(self._admit, node, terms) for node in there)
 
-    async def _usable(self) -> tuple[NodeSite, ...]:
+    async def usable(self) -> tuple[NodeSite, ...]:
         """Return the nodes on which a worker may come to live.
 
         Raises:
@@ -265,8 +272,8 @@ class RaySite:
         if not there:
             names = ", ".join(self.cluster.resources) or "any kind"
             raise WorkspaceError(
-                f"no node of {names} lives in the cluster {self.cluster.name}",
-                hint="`plait sites` lists those that live, with what they have.",
+                f"the cluster {names} has no live node of {self.cluster.name}",
+                hint="`plait sites` lists the live nodes and what they have.",
             )
         return tuple(there)
 
@@ -284,7 +291,7 @@ class RaySite:
         self, agents: Sequence[AgentChoice], runtime: Runtime, folder: str
     ) -> None:
         """Refuse agents that cannot be started on every node that they may come to."""
-        nodes = await self._usable()
+        nodes = await self.usable()
         await gather(partial(one.check_agents, tuple(agents), runtime, folder) for one in nodes)
 
     async def tidy(self, run: RunId) -> None:
@@ -292,9 +299,20 @@ class RaySite:
         for node in await self.members():
             await node.tidy(run)
 
+    def _rest(self) -> None:
+        """End far halves that nobody has needed for a lease: with them no node is idle for Ray."""
+        now, held = time.monotonic(), set(self._placed.values())
+        for name, node in self._nodes.items():
+            if name in held or not node.line.is_open:
+                self._idle.pop(name, None)
+            elif now - self._idle.setdefault(name, now) > lease_of(self.cluster.lease_s):
+                del self._idle[name]
+                self._tasks.start_soon(node.line.rest)
+
     async def _look_round(self) -> None:
         """Look for nodes that are to go, and for those that are back and owe work of attempts."""
         while True:
+            self._rest()
             folders = await anyio.to_thread.run_sync(_owing, self._home)
             with suppress(EngineError, OSError):
                 is_wanted = folders or self._placed
@@ -304,8 +322,14 @@ class RaySite:
                         self.heard_late(attempt, ref)
             await anyio.sleep(_LOOK_S)
 
+    async def leave(self) -> None:
+        """Remove all that is kept of this repository on the nodes that were spoken to."""
+        for node in self._nodes.values():
+            if node.line.is_open:
+                await node.line.leave()
+
     async def close(self, let_go: Callable[[Host], Awaitable[None]]) -> None:
-        """Let go of every node, and hang up."""
+        """Release every node, and hang up."""
         with anyio.CancelScope(shield=True):
             await gather(partial(let_go, node.host) for node in self._nodes.values())
             await self._broker.close()

@@ -7,16 +7,21 @@ import os
 import sys
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from engine.errors import SiteSilent
+from engine.errors import SiteSilent, WorkspaceError
+from engine.values import dataclass
 
 PATIENCE_S = 12.0
 """The longest time until a cluster has answered."""
+_KNOCKING = """
+import sys
+from ray._raylet import GcsClient
+GcsClient(address=sys.argv[1]).internal_kv_keys(b"", None, timeout=5)
+"""
 _CHECK = "Is a cluster there, with this token, and the same versions of Ray and Python?"
 
 
@@ -27,7 +32,7 @@ class LivingNode:
     Attributes:
         name: The name that it was started with; its address where it has none.
         total: All that it has to give: `CPU`, `memory` in bytes, and resources of any name.
-        is_leaving: It was told to go, so nothing new begins there.
+        is_leaving: It was asked to leave, so nothing new begins there.
     """
 
     id: str
@@ -58,6 +63,27 @@ def connect(address: str) -> None:
     if not done.wait(PATIENCE_S) or failed:
         sys.stderr.write(f"{failed}\n")
         raise SiteSilent(f"nothing answers at {address}", hint=_CHECK)
+
+
+async def check_shut(address: str) -> None:
+    """Refuse a cluster that answers whoever has no token.
+
+    A process has one way to speak to Ray, so another one asks.
+
+    Raises:
+        WorkspaceError: It did.
+    """
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
+    words = [sys.executable, "-c", _KNOCKING, address]
+    with anyio.move_on_after(PATIENCE_S):  # what does not answer lets nobody in
+        asked = await anyio.run_process(
+            words, env={**env, "RAY_AUTH_MODE": "disabled"}, stdout=None, stderr=None, check=False
+        )
+        if asked.returncode == 0:
+            raise WorkspaceError(
+                f"the Ray cluster at {address} runs the code of everybody who reaches it",
+                hint="Start each of its nodes with RAY_AUTH_MODE=token and the same token.",
+            )
 
 
 def ray_errors() -> tuple[type[Exception], type[Exception]]:

@@ -1,6 +1,6 @@
 """Carry a folder to the other side of a pipe: listed once, then its bytes in pieces.
 
-Both sides use the same functions. Holes of files stay holes. The folder that something arrives in
+Both sides use the same functions. Sparse files stay sparse. The folder that something arrives in
 is a new one of ours: links are made last, so that nothing is ever written through one.
 """
 
@@ -9,13 +9,13 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.beneath import Bounds, EntryKind, PathRefused, kind_of, list_tree, remove_tree
 from engine.beneath.opening import RefusedError, parts_of
 from engine.errors import WorkspaceError
 from engine.private import private_folder
+from engine.values import dataclass
 
 _PIECE = 4 << 20
 """About how many bytes cross at once."""
@@ -30,7 +30,7 @@ class CrossingEntry:
 
     Attributes:
         link: Where a link leads, by its wording.
-        data: Start and length of what of a file is no hole.
+        data: Start and length of each part of a file that is no gap.
     """
 
     path: bytes
@@ -97,7 +97,7 @@ def _entry(root: Path, name: bytes) -> CrossingEntry:
 
 
 def _data(path: bytes, size: int) -> Iterator[tuple[int, int]]:
-    """Yield start and length of what of a file is no hole."""
+    """Yield start and length of each part of a file that is no gap."""
     end = 0
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -147,7 +147,7 @@ def _read(root: Path, piece: Stretch) -> bytes:
     finally:
         os.close(file)
     if len(data) != piece.length:
-        raise OSError(errno.EIO, "it became shorter", os.fsdecode(piece.path))
+        raise OSError(errno.EIO, "the file became shorter meanwhile", os.fsdecode(piece.path))
     return data
 
 
@@ -157,7 +157,7 @@ def arriving_at(target: Path) -> Path:
 
 
 def begin(root: Path, entries: Iterable[CrossingEntry]) -> None:
-    """Make a folder anew with the folders and files that are to arrive, the files all holes.
+    """Make a folder anew with the folders and files that are to arrive, the files without data.
 
     Raises:
         WorkspaceError: A name leads out of the folder.
@@ -181,7 +181,9 @@ def _inside(root: Path, name: bytes) -> bytes:
     try:
         return _at(root, name)
     except RefusedError as error:
-        raise WorkspaceError(f"{os.fsdecode(name)!r} leads out of what crosses") from error
+        raise WorkspaceError(
+            f"{os.fsdecode(name)!r} points outside the transferred files"
+        ) from error
 
 
 def write_pieces(root: Path, arriving: Sequence[Stretch], data: bytes) -> None:

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,7 @@ from engine.site.spaces import GitSpaces
 from engine.site.sweeping import FarStore, drop_recorded
 from engine.site.wire import Message, Pipe
 from engine.store.layout import Layout, make_state_home
+from engine.values import dataclass
 
 _MOST_READ = 4 << 20
 """The most bytes of a recording in one call: each call costs milliseconds."""
@@ -121,7 +122,7 @@ class Work:
     refs: Mapping[str, str]
 
 
-def lease_of(given_s: float, *, is_loose: bool) -> float:
+def lease_of(given_s: float, *, is_loose: bool = False) -> float:
     """Return for how long agents go on while nobody speaks to a detached far half."""
     return given_s or (LOOSE_S if is_loose else LEASE_S)
 
@@ -204,13 +205,13 @@ class Far:
     @property
     def _known(self) -> Opening:
         if self._opening is None:
-            raise WorkspaceError("the far half was not opened")
+            raise WorkspaceError("nothing has opened this site yet")
         return self._opening
 
     @property
     def _repo(self) -> Repo:
         if self._mirror is None:
-            raise WorkspaceError("nothing has been brought to this site yet")
+            raise WorkspaceError("nothing has been sent to this site yet")
         return self._mirror
 
     async def tips(self, shallow: bytes) -> tuple[str, ...]:
@@ -343,7 +344,7 @@ class Far:
         spaces: GitSpaces = self.targets[GitSpaces]
         reasons = await spaces.examine(at, wanted)
         if not await self._is_at_home(at, at_home):
-            reasons = (*reasons, "not all of its work has been brought home")
+            reasons = (*reasons, "not all of its work has arrived here")
         return reasons
 
     async def release(
@@ -390,7 +391,7 @@ class Far:
         return await anyio.to_thread.run_sync(look)
 
     async def close(self, *, detach: bool, stay: tuple[RunId, ...]) -> bool:
-        """Let go of all attempts: leave them running, or end them and wait until they are dead.
+        """Release all attempts: leave them running, or end them and wait until they are dead.
 
         Return whether nothing lives here any more.
         """
@@ -411,7 +412,7 @@ class Far:
 
 
 def _has_ended(runs: Path) -> bool:
-    """Return whether every attempt that was begun here has told its end."""
+    """Return whether every attempt that was begun here has reported its end."""
     begun = runs.glob("*/*/*/attempt_*/keeper.json")
     return all((file.parent / "exit.json").exists() for file in begun)
 

@@ -42,8 +42,8 @@ def check_client(environment: Mapping[str, str]) -> None:
         raise WorkspaceError("Ray is not installed here", hint=f"`{_INSTALL}`")
     if environment.get("RAY_AUTH_MODE") != "token":
         raise WorkspaceError(
-            "a Ray cluster without a token runs the code of everybody who reaches it",
-            hint="Start each node with RAY_AUTH_MODE=token, and set it here too.",
+            "a Ray cluster without a token runs code of anyone who can reach it",
+            hint="Start each node with RAY_AUTH_MODE=token, and set that here too.",
         )
     file = Path(environment.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray/auth_token")
     if not environment.get("RAY_AUTH_TOKEN") and not file.is_file():
@@ -118,7 +118,7 @@ class _Gate:
             if found is None:
                 raise SiteGone(
                     f"the node {self._node} is not in the cluster at {self._address}",
-                    hint="`plait sites` lists those that are.",
+                    hint="`plait sites` lists its nodes.",
                 )
             where = NodeAffinitySchedulingStrategy(node_id=found.id, soft=False)
             far = ray.remote(Detached).options(
@@ -163,16 +163,13 @@ class _Gate:
 
     async def _lasting(self, act: Any) -> Any:
         """Return an answer; unavailable is not lost, so ask on until the actor has died."""
-        died, unavailable = ray_errors()
+        _, unavailable = ray_errors()
         while True:
             try:
                 return await act()
             except unavailable:
                 await anyio.sleep(_PING_S / 2)
-            except died as error:
-                sys.stderr.write(f"{self._name}: {error!r}\n")
-                os._exit(1)
-            except Exception as error:  # noqa: BLE001  whatever Ray says: the engine begins anew
+            except Exception as error:  # noqa: BLE001  it has died, or what else Ray says
                 sys.stderr.write(f"{self._name}: {error!r}\n")
                 os._exit(1)
 

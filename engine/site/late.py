@@ -4,7 +4,6 @@ Another attempt has followed by then, so nothing merges what is kept here: it wa
 """
 
 import json
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import anyio
@@ -21,6 +20,7 @@ from engine.site.mirrored import ChildSpaces
 from engine.site.seam import Brought, Collecting, Workplace
 from engine.store.codec import codec_of
 from engine.store.layout import Layout
+from engine.values import dataclass
 
 FOLDER = "late"
 

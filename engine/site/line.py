@@ -63,7 +63,7 @@ class Line:
         name: The name of the site.
         births: How many children there have been.
         patience: Tells after how many seconds of silence the far half has ended itself.
-        heard_silence: Is told why nothing answers, and None once something does.
+        heard_silence: Hears why nothing answers, and None once something does.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Line:
             if time.monotonic() - self._silent_since <= self.patience():
                 self.heard_silence(error)
                 return error
-            said = f"{error}; it was silent for longer than its agents live without an engine"
+            said = f"{error}; it was silent for longer than agents run there without an engine"
             error = SiteGone(said, hint=error.hint)
         self.heard_silence(None)
         return error
@@ -272,6 +272,17 @@ class Line:
         """Hang up; the child ends by that."""
         self.is_closed = True
         await self._hang_up()
+
+    async def rest(self) -> None:
+        """End a far half on which nothing lives and nothing is asked; the next call begins one."""
+        async with self._beginning:
+            if self._pipe is None or self._calls:
+                return
+            message = ask(Far.close, [], {"detach": True, "stay": ()})
+            said = await self._told(self._pipe, message)
+            if said is not None and said.head.get("value") is True:
+                await self._hang_up()
+                self._pipe = None
 
     async def leave(self) -> None:
         """Hang up, and remove all that the child has kept; the next call begins with nothing."""

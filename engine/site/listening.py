@@ -8,11 +8,11 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.keeper import proc
 from engine.system import IS_PORTABLE
+from engine.values import dataclass
 
 _LISTENS = "0A"
 _TABLES = ("tcp", "tcp6")

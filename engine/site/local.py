@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
+from engine.agents.base_urls import check_base_urls
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.models import check_models
@@ -137,7 +138,7 @@ class LocalSite:
         kind = terms.runtime.isolation
         if kind not in self.kinds:
             raise WorkspaceError(
-                f"{kind} needs a git repository, and there is none here",
+                f"{kind} needs a git repository, and this folder is not in one",
                 hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
             )
         return self.kinds[kind]
@@ -145,8 +146,8 @@ class LocalSite:
     async def admit(self, terms: Terms, rows: tuple[Enforcement, ...] | None = None) -> None:
         """Refuse a run unless everything it requires is enforced, here or as `rows` say.
 
-        What counts is not the best this machine can do, but what is left of it with the holes and
-        the network of this run. A network that is to be closed is required by that alone.
+        What counts is not the best this machine can do, but what is left of it with the openings
+        and the network of this run. A network that is to be closed is required by that alone.
         """
         found = await anyio.to_thread.run_sync(self._shelter.report_on, terms.runtime)
         check_required([Dimension(name) for name in terms.runtime.require], rows or found)
@@ -154,7 +155,7 @@ class LocalSite:
     async def check_agents(
         self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
     ) -> None:
-        """Refuse agents that cannot be started here, and models that their clients do not know."""
+        """Refuse agents that cannot be started here, and models or providers not to be had."""
         environ = {**self._shelter.environ, "HOME": user_home(self._shelter.environ)}
         more = {"folder": folder, "is_confined": self.can_confine}
         launches = []
@@ -163,6 +164,7 @@ class LocalSite:
                 request = bare_request(choice, runtime, environ, **more)
                 launch = await anyio.to_thread.run_sync(check_startable, request)
                 launches.append((request, launch))
+        await check_base_urls(launches)
         await check_models(launches)
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
@@ -382,7 +384,7 @@ class LocalSite:
     async def drop(self, address: SpaceAddress) -> None:
         """Remove such a folder, whatever is in it."""
         if address.attempt.role == AGENT:
-            raise WorkspaceError(f"{address.path} is no folder beside a workspace")
+            raise WorkspaceError(f"{address.path} is not a folder beside a workspace")
         await anyio.to_thread.run_sync(remove_tree, Path(address.path))
 
     async def sow(self, at: Workplace, *, is_users: bool) -> None:
@@ -435,11 +437,14 @@ class LocalSite:
 
 def own_versions() -> dict[str, str]:
     """Return the versions of this program, and of what it runs on."""
-    return {
+    found = {
         "plait": version("plait"),
         "Python": platform.python_version(),
         "system": platform.platform(),
     }
+    with suppress(PackageNotFoundError):  # an extra
+        found["Ray"] = version("ray")
+    return found
 
 
 def _git_of(job: Job) -> tuple[tuple[str, str], ...]:

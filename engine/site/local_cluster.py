@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -23,6 +22,7 @@ from engine.beneath import remove_tree
 from engine.errors import WorkspaceError
 from engine.private import private_folder
 from engine.site.gate import check_client
+from engine.values import dataclass
 
 NAME = "local-cluster"
 TUNED = {
@@ -80,7 +80,7 @@ async def start_local_cluster(home: Path, environment: Mapping[str, str]) -> Loc
         )
     if done is None or done.returncode:
         await end_local_cluster(home)
-        raise WorkspaceError("Ray could not be started here", hint=f"It says why in {log}.")
+        raise WorkspaceError("Ray could not be started here", hint=f"See {log}.")
     return LocalCluster(address=address, environment=leads)
 
 

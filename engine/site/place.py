@@ -1,18 +1,23 @@
-"""The place an engine works at: the project, its state and its workspaces."""
+"""The place an engine works at: the project, its state and its workspaces.
 
-import hashlib
+Who only reads journals loads neither git nor an event loop.
+"""
+
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-
-import anyio.to_thread
+from typing import TYPE_CHECKING
 
 from engine.errors import WorkspaceError
-from engine.git.runner import Repo
 from engine.private import private_folder
 from engine.store.layout import Layout, state_home, workspace_root
-from engine.store.store import Store
+
+if TYPE_CHECKING:
+    from engine.git.runner import Repo
+    from engine.store.store import Store
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +31,15 @@ class Place:
 
     @property
     def store(self) -> Store:
-        """Return the store of its runs. No other module chooses which kind of store it is."""
-        from engine.store.sqlite import SqliteStore  # noqa: PLC0415 - a place costs no database
+        """Return the store of its runs."""
+        return store_of(self.layout)
 
-        return SqliteStore(self.layout)
+
+def store_of(layout: Layout) -> Store:
+    """Return the store of a repository. No other module chooses which kind of store it is."""
+    from engine.store.sqlite import SqliteStore  # noqa: PLC0415 - a place costs no database
+
+    return SqliteStore(layout)
 
 
 async def find_place(start: Path, environ: Mapping[str, str]) -> Place:
@@ -38,12 +48,16 @@ async def find_place(start: Path, environ: Mapping[str, str]) -> Place:
     Raises:
         WorkspaceError: There is no such folder, or its repository cannot be used.
     """
+    from anyio import to_thread  # noqa: PLC0415  see above
+
+    from engine.git.runner import Repo  # noqa: PLC0415
+
     home = state_home(environ)
-    folder = await anyio.to_thread.run_sync(_plain_folder, start, home)
+    folder = await to_thread.run_sync(_plain_folder, start, home)
     if folder is not None:
         return folder
     repo = await Repo.open(start, environ)
-    return await anyio.to_thread.run_sync(_repository, repo, home)
+    return await to_thread.run_sync(_repository, repo, home)
 
 
 def _repository(repo: Repo, home: Path) -> Place:
@@ -63,7 +77,9 @@ def _plain_folder(start: Path, home: Path) -> Place | None:
     start = start.resolve()
     if any(_is_repository(folder) for folder in (start, *start.parents)):
         return None
-    digest = hashlib.sha256(os.fsencode(start)).hexdigest()[:10]
+    from hashlib import sha256  # noqa: PLC0415  OpenSSL costs 3 ms
+
+    digest = sha256(os.fsencode(start)).hexdigest()[:10]
     common = home / "folders" / f"{start.name or 'root'}-{digest}"
     private_folder(common)
     root = workspace_root(start, home)

@@ -53,5 +53,5 @@ async def _status(host: str, port: int, page: str) -> int:
             head += await stream.receive(_MOST_READ)
     protocol, status, *_ = head.split(maxsplit=2)
     if not protocol.startswith(b"HTTP/"):
-        raise ValueError("it speaks no HTTP")
+        raise ValueError("it does not speak HTTP")
     return int(status)

@@ -46,7 +46,7 @@ class Resident:
             held = self._targets.items()
             target = next((one for kind, one in held if kind.__name__ == name), None)
             if target is None:
-                raise WorkspaceError("nothing has been brought to this site yet")
+                raise WorkspaceError("nothing has been sent to this site yet")
             value = await getattr(target, act.__name__)(**asked(act, message))
             return answer(act, value)
         except Exception as error:  # noqa: BLE001  it goes to whoever asked

@@ -6,7 +6,6 @@ something to its own site alone; everybody else hands it on, or shows it to peop
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +24,7 @@ from engine.messages.results import Entrance
 from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
 from engine.sandbox.tamper import News
 from engine.site.artifacts import Artifacts
+from engine.values import dataclass
 
 
 class Ability(StrEnum):

@@ -1,4 +1,4 @@
-"""Collect the secrets that an engine knows: what it was told to pass to agents, and the like."""
+"""Collect the secrets that an engine knows: what it passes to agents, and the like."""
 
 from collections.abc import Iterable, Mapping
 

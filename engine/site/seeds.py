@@ -16,7 +16,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -31,6 +31,7 @@ from engine.beneath import (
     write_file,
 )
 from engine.private import private_folder
+from engine.values import dataclass
 
 LOCK_FILES = (
     *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock"),
@@ -181,7 +182,7 @@ class Seeds:
         only what differs is copied anew: nothing that ran in the tree can have set back a ctime.
 
         Raises:
-            OSError: It cannot be told what lies there, or something cannot go.
+            OSError: It cannot be known what lies there, or something cannot go.
         """
         label = self._label(key) if key is not None else None
         is_same = label is not None and key == before.key

@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
@@ -34,6 +34,7 @@ from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 from engine.sandbox.view import look
 from engine.site.seam import Terms
 from engine.store.layout import Layout
+from engine.values import dataclass
 
 _NETWORKS = {
     "open": NetworkAccess.OPEN,
@@ -145,7 +146,7 @@ class Shelter:
         return files_rung(self.machine) is Mechanism.BWRAP
 
     def report_on(self, runtime: Runtime) -> tuple[Enforcement, ...]:
-        """Return how each dimension holds for a plan, with its holes and its network.
+        """Return how each dimension holds for a plan, with its openings and its network.
 
         Raises:
             MechanismMissing: Its network is to be closed, and cannot be.
@@ -184,7 +185,7 @@ class Shelter:
         rung = files_rung(self.machine)
         if rung is None:
             raise WorkspaceError(
-                "nothing on this machine would hold a program inside the worker's files",
+                "nothing on this machine can confine a program to the worker's files",
                 hint="`plait doctor` says what is missing.",
             )
         asked = self._request(job, has_terminal=True)
@@ -343,7 +344,7 @@ def place(home: str, files: Iterable[LaunchFile]) -> None:
             home, file.path, file.data, mode=file.mode, folder_mode=0o700, taken=Taken.ASIDE
         )
         if refused is not None and refused.why is Why.NO_NAME:
-            raise AgentError(f"{file.path!r} is no path below a HOME")
+            raise AgentError(f"{file.path!r} is not a path below a HOME")
         if refused is not None and not refused.path:
             raise AgentError(f"the HOME {home} cannot be opened: {refused.reason}")
         if refused is not None:

@@ -23,9 +23,9 @@ class Sites:
         known: Those of this machine.
         clusters: Those that manifests have added, by name and address, as far as they were used.
         open_cluster: Opens one of them; None where there can be none.
-        heard_late: Is told where the work of an attempt is kept that came after it was given up.
-        heard_silence: Is told why a site does not answer, and None once it does again.
-        heard_leaving: Is told of a site that was told to go, so that its workers move.
+        heard_late: Hears where the work of an attempt is kept that came after it was given up.
+        heard_silence: Hears why a site does not answer, and None once it does again.
+        heard_leaving: Hears of a site that was asked to leave, so that its workers move.
     """
 
     def __init__(self, near: LocalSite, *, default: str = LOCAL) -> None:
@@ -114,6 +114,6 @@ class Sites:
             known = ", ".join(sorted(self.known))
             raise WorkspaceError(
                 f"there is no site {name!r} here",
-                hint=f"Those that are there: {known}. Only a git repository has others than local.",
+                hint=f"Sites here: {known}. Only a git repository can have sites other than local.",
             )
         return self.known[name]

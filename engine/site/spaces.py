@@ -25,7 +25,15 @@ from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import RemovalVerdict, drop_missing, examine, forget
 from engine.git.runner import Repo
 from engine.git.strays import examine_stray
-from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, prepare, recall
+from engine.git.workspace import (
+    NOTE,
+    Spare,
+    Strategy,
+    Workspace,
+    WorkspaceRequest,
+    prepare,
+    recall,
+)
 from engine.ids import AGENT, AttemptId, RunId, WorkerId
 from engine.messages.questions import CleanItem
 from engine.plan.model import IsolationStrategy
@@ -34,7 +42,7 @@ from engine.site.artifacts import artifacts_folder, give_all, keep_artifacts, re
 from engine.site.place import Place
 from engine.site.seam import Brought, Collecting, FilledSpace, Filling, SpaceAddress, Workplace
 from engine.site.shelter import GitPlaces, Job, Shelter
-from engine.site.trash import discard, drop_empty
+from engine.site.trash import discard, drop_empty, lend
 from engine.store.layout import workspace
 
 
@@ -63,25 +71,41 @@ class GitSpaces:
     async def prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
         """Make a worktree or clone and fill it from a commit; making it again is harmless."""
         runtime = at.terms.runtime
-        space = await prepare(
-            self._repo,
-            WorkspaceRequest(
-                attempt=at.attempt,
-                base=filling.commit,
-                path=workspace(self._root, at.attempt),
-                directory=self._layout.attempt(at.attempt),
-                strategy=Strategy(runtime.isolation),
-                branch_prefix=runtime.branch_prefix,
-                includes=at.terms.workspace.include,
-                brought=filling.brought,
-                is_mounted=self._shelter.mounts,
-            ),
+        wanted = WorkspaceRequest(
+            attempt=at.attempt,
+            base=filling.commit,
+            path=workspace(self._root, at.attempt),
+            directory=self._layout.attempt(at.attempt),
+            strategy=Strategy(runtime.isolation),
+            branch_prefix=runtime.branch_prefix,
+            includes=at.terms.workspace.include,
+            brought=filling.brought,
+            is_mounted=self._shelter.mounts,
         )
+        async with self._lending(wanted) as spare:
+            space = await prepare(self._repo, replace(wanted, spare=spare))
         self._spaces[at.attempt] = space
         give = partial(give_all, self._layout, at.attempt.run, filling.givers, Path(space.path))
         notes = await anyio.to_thread.run_sync(give)
         address = SpaceAddress(attempt=at.attempt, path=space.path)
         return FilledSpace(address=address, branch=space.branch, notes=notes)
+
+    @asynccontextmanager
+    async def _lending(self, wanted: WorkspaceRequest) -> AsyncIterator[Spare | None]:
+        """Yield a released tree to begin a new worktree with, if one fits.
+
+        Only where agents live behind mounts: no process of an earlier one can write to it then.
+        """
+        is_new = not await anyio.Path(wanted.directory, NOTE).exists()
+        if not (is_new and wanted.is_mounted and wanted.strategy is Strategy.WORKTREE):
+            yield None
+            return
+        place = wanted.path.with_name(f".{wanted.path.name}.spare")
+        await anyio.to_thread.run_sync(remove_tree, place)  # an engine died before it was used
+        try:
+            yield await lend(self._repo, self._layout, wanted.base, place)
+        finally:
+            await anyio.to_thread.run_sync(remove_tree, place)
 
     async def resume(self, at: Workplace) -> FilledSpace:
         """Make a workspace that is there ready for another attempt."""
@@ -103,7 +127,7 @@ class GitSpaces:
         """
         made = await self._recalled(at.address)
         if made is None:
-            raise WorkspaceError(f"nothing is noted of the workspace of {at.address.attempt}")
+            raise WorkspaceError(f"there is no record of the workspace of {at.address.attempt}")
         return replace(made, attempt=replace(at.attempt, role=AGENT))
 
     async def _recalled(self, address: SpaceAddress) -> Workspace | None:
@@ -320,8 +344,8 @@ class FolderSpaces:
             for source in sorted(project.glob(pattern)):
                 if not source.resolve().is_relative_to(project):
                     raise WorkspaceError(
-                        f"workspace.include: {pattern} leads out of {self._project}",
-                        hint="Include files that lie inside the project.",
+                        f"workspace.include: {pattern} points outside {self._project}",
+                        hint="Include only files inside the project.",
                     )
                 names.append(source.relative_to(project))
         return [refusal(one) for one in copy_tree(project, names, target).refused]
@@ -351,7 +375,7 @@ class FolderSpaces:
         del wanted
         held = await anyio.to_thread.run_sync(_count, Path(at.address.path))
         files = "1 file in it is" if held == 1 else f"{held} files in it are"
-        return (f"{files} kept nowhere else",) if held else ()
+        return (f"{files} without another copy",) if held else ()
 
     async def release(self, at: Workplace, wanted: Collecting) -> bool:
         """Remove the folder only if it is empty: nothing else is provably not needed."""

@@ -1,14 +1,13 @@
-"""Let go of what a site keeps beside workspaces, once it is kept at home or wanted nowhere.
+"""Release what a site keeps beside workspaces, once it is kept at home or wanted nowhere.
 
 A recording goes once the same bytes are at home. The folder of a run, with its recordings and
-HOMEs, goes once the user's repository has no such run any more, as it goes with that run on the
-user's own disk. Commits must be at home first.
+HOMEs, goes once the user's repository has no such run any more. On the user's own disk it goes with
+the run, too. Commits must be at home first.
 """
 
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
@@ -21,6 +20,7 @@ from engine.keeper import files, recording
 from engine.messages.questions import CleanItem
 from engine.site.trash import drop_empty
 from engine.store.layout import Layout
+from engine.values import dataclass
 
 
 def recorded(worker: Path, names: Iterable[str] | None = None) -> Mapping[str, str]:
@@ -102,9 +102,9 @@ class FarStore:
         drop_empty(self.trees / run)
         reasons = []
         if any(str(tree) not in going for tree in (self.trees / run).glob("*/*/*")):
-            reasons.append("a workspace of it is still there")
+            reasons.append("one of its workspaces still exists")
         if any(_lives(folder) for folder in (self.layout.runs / run).glob("*/*/attempt_*")):
-            reasons.append("an agent of it still runs")
+            reasons.append("one of its agents still runs")
         if lacking:
             reasons.append(f"{lacking[0]} is not in your repository")
         return tuple(reasons)

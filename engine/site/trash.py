@@ -3,18 +3,22 @@
 import os
 import secrets
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 
 from engine.beneath import remove_tree
 from engine.errors import StoreError, WorkspaceError
 from engine.git.checkout import COPIES, copied, put_back
-from engine.git.removal import RemovalVerdict, Removed, remove, restore
+from engine.git.recycling import reuse_of, take_out
+from engine.git.removal import TREE, RemovalVerdict, Removed, remove, restore
 from engine.git.runner import Repo
+from engine.git.workspace import Spare
 from engine.messages.questions import TrashItem
+from engine.private import private_folder
 from engine.store.codec import from_json, to_json
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
@@ -23,6 +27,8 @@ LABEL = "removed.json"
 KEPT_S = 30 * 24 * 3600.0
 """Keep what is in the trash for so many seconds."""
 _GOING = ".going-"
+_LENT = "lent"
+_MOST_UNFIT = 4
 
 
 async def discard(repo: Repo, layout: Layout, verdict: RemovalVerdict) -> None:
@@ -36,7 +42,53 @@ async def discard(repo: Repo, layout: Layout, verdict: RemovalVerdict) -> None:
     trash = layout.trash / f"{name}-{secrets.token_hex(3)}"
     removed = await remove(repo, verdict, trash)
     label = partial(write_atomically, trash / LABEL, to_json(removed).encode())
-    await anyio.to_thread.run_sync(label)
+    await to_thread.run_sync(label)
+
+
+async def lend(repo: Repo, layout: Layout, base: str, spare: Path) -> Spare | None:
+    """Move the untouched files of a released tree to `spare`; None if no tree fits a base.
+
+    The item can still be brought back: git makes again what has gone from it.
+    """
+    unfit = 0
+    for folder in await to_thread.run_sync(_lendable, layout.trash, spare.parent):
+        removed = await to_thread.run_sync(_claimed, folder)
+        if removed is None:
+            continue  # another workspace was quicker
+        reuse = await reuse_of(repo, removed, base)
+        if reuse is None:
+            await to_thread.run_sync(Path(removed.kept_in).rename, folder / TREE)
+            unfit += 1
+            if unfit == _MOST_UNFIT:
+                break
+            continue
+        text = to_json(replace(removed, head=reuse.head))
+        await to_thread.run_sync(write_atomically, folder / LABEL, text.encode())
+        taken = await to_thread.run_sync(take_out, reuse, Path(removed.kept_in), spare)
+        if taken is not None:
+            return taken
+    return None
+
+
+def _lendable(trash: Path, target: Path) -> list[Path]:
+    """Return the items with a tree on the file system of a folder, the newest first."""
+    device = private_folder(target).stat().st_dev
+    found = []
+    for label in trash.glob(f"*/{LABEL}"):
+        with suppress(OSError):
+            if (label.parent / TREE).lstat().st_dev == device:
+                found.append((label.stat().st_mtime, label.parent))
+    return [folder for _, folder in sorted(found, reverse=True)]
+
+
+def _claimed(folder: Path) -> Removed | None:
+    """Take an item for this workspace alone; None if another was quicker, or it is no worktree."""
+    try:
+        removed = from_json(Removed, (folder / LABEL).read_text())
+        (folder / TREE).rename(folder / _LENT)
+    except (OSError, StoreError):
+        return None
+    return replace(removed, kept_in=str(folder / _LENT))
 
 
 def drop_empty(folder: Path) -> None:
@@ -71,20 +123,22 @@ async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
     """
     folder = trash / Path(name).name
     if await anyio.Path(folder / COPIES).is_file():
-        back = await anyio.to_thread.run_sync(put_back, folder)
-        await anyio.to_thread.run_sync(remove_tree, folder)
+        back = await to_thread.run_sync(put_back, folder)
+        await to_thread.run_sync(remove_tree, folder)
         return ", ".join(back)
     if repo is None or not await anyio.Path(folder / LABEL).is_file():
         raise WorkspaceError(
-            f"the trash holds nothing called {name!r}", hint="`plait restore` lists what it holds."
+            f"the trash has nothing called {name!r}", hint="`plait restore` lists its content."
         )
     text = await anyio.Path(folder / LABEL).read_text()
     try:
         removed = from_json(Removed, text)
     except StoreError as error:
         raise WorkspaceError(f"{folder / LABEL} cannot be read: {error}") from error
+    if await anyio.Path(folder / _LENT).is_dir():  # an engine died while it took a part of it
+        removed = replace(removed, kept_in=str(folder / _LENT))
     await restore(repo, removed)
-    await anyio.to_thread.run_sync(remove_tree, folder)
+    await to_thread.run_sync(remove_tree, folder)
     return removed.workspace.path
 
 

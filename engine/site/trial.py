@@ -6,12 +6,12 @@ the contract of all sites asks for first; it stops at the first thing that is no
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 import anyio.to_thread
 
-from engine.errors import EngineError, WorkspaceError
+from engine.errors import EngineError, WorkspaceError, whole_of
 from engine.git.collection import CollectedChange
 from engine.git.objects import resolve
 from engine.git.runner import Repo
@@ -24,6 +24,7 @@ from engine.plan.model import Holes, IsolationStrategy, Runtime, WorkspaceRules
 from engine.site.local import own_versions
 from engine.site.place import Place
 from engine.site.seam import Collecting, Filling, Site, SpaceAddress, Terms, Workplace
+from engine.values import dataclass
 
 PATIENCE_S = 60.0
 """The longest time that a site may take for one request."""
@@ -75,13 +76,13 @@ class _Trial:
         address = SpaceAddress(attempt=attempt)
         self._at = Workplace(attempt=attempt, address=address, terms=terms, limits=_LIMITS)
         self.acts = {
-            "it answers, in the same version": self._answer,
-            "a workspace is made from a commit": self._make,
-            "a command runs in it, and its output comes": self._command,
-            "an agent works in it, and is recorded": self._work,
-            "its work comes home as a commit": self._collect,
-            "an agent that would not end is stopped": self._stop,
-            "the workspace goes once all of it is home": self._release,
+            "it answers, with the same version": self._answer,
+            "it makes a workspace from a commit": self._make,
+            "a command runs there, and its output arrives": self._command,
+            "an agent works there and is recorded": self._work,
+            "the agent's work arrives here as a commit": self._collect,
+            "an agent that does not end is stopped": self._stop,
+            "the workspace is removed once all work has arrived": self._release,
         }
 
     async def _answer(self) -> None:
@@ -107,7 +108,7 @@ class _Trial:
     async def _collect(self) -> None:
         change = (await self._spaces.collect(self._at, _WANTED)).change
         if not isinstance(change, CollectedChange):
-            raise WorkspaceError(f"its work was not accepted: {change and change.reason}")
+            raise WorkspaceError(f"plait did not accept its work: {change and change.reason}")
         listed = await self._repo.read("diff", "--name-only", self._base, change.head)
         _same("the commit", listed, b"made\n")
         _same("the file", await self._repo.read("show", f"{change.head}:made"), b"made\n")
@@ -146,7 +147,7 @@ class _Trial:
             offset = chunk.next_offset
             has_said = any(one.stream is Stream.OUT for one in chunk.frames)
             if chunk.end is not None and not has_said:
-                raise WorkspaceError(f"it ended before it said anything: {chunk.end}")
+                raise WorkspaceError(f"it ended before it printed anything: {chunk.end}")
 
 
 async def _timed(what: str, act: Callable[[], Awaitable[None]]) -> Tried:
@@ -158,7 +159,7 @@ async def _timed(what: str, act: Callable[[], Awaitable[None]]) -> Tried:
     except TimeoutError:
         problem = f"it was not done after {PATIENCE_S:g} seconds"
     except (EngineError, OSError) as error:
-        problem = str(error)
+        problem = whole_of(error)
     return Tried(what=what, seconds=time.monotonic() - begun, problem=problem)
 
 

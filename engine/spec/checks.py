@@ -1,11 +1,10 @@
 """Check the agreements inside a manifest: in one step, and between steps and names.
 
-Looks at the tree, so that every problem is told at once, types and references together.
+Looks at the tree, so that every problem is reported at once, types and references together.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from engine.policies import Policy
 from engine.spec.complaints import Complaint, unknown
@@ -15,6 +14,7 @@ from engine.spec.placeholders import OF_STEP, SIMPLE, placeholders
 from engine.spec.runtime import DatabaseSpec
 from engine.spec.tree import Fields, Items, Node, Path, at, entries, number, text, texts
 from engine.spec.words import ADAPTERS, LOCAL, NEEDS_ARGV, SITES, WORKER_CAP
+from engine.values import dataclass
 
 _OF_AGENTS = (
     "agent",
@@ -39,7 +39,7 @@ _ONLY = {
 
 _SITE_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _NEAR_ONLY = (
-    ("isolation_strategy", "directory", "only what git knows is carried there; write worktree"),
+    ("isolation_strategy", "directory", "only tracked files are copied there; write worktree"),
     ("execution_mode", "thread", "functions in threads run in the engine's own process"),
 )
 """Settings of `runtime` that bind the workers to the engine's own machine."""
@@ -125,6 +125,7 @@ def check_manifest(root: Node) -> Iterator[Complaint]:
     yield from _agents(root)
     yield from _personas(root, whole)
     yield from _runtime(whole)
+    yield from _agent_named(whole, at(root, "review", "assist"), ("review", "assist"))
     yield from _repeated_names(("pipelines",), at(root, "pipelines"))
     for i, pipeline in entries(at(root, "pipelines")):
         yield from _pipeline(whole, pipeline, ("pipelines", i))
@@ -139,7 +140,7 @@ def _agents(root: Node) -> Iterator[Complaint]:
             yield Complaint(path, f"the adapter {adapter} needs `argv`: the program to run")
         for key, adapters in _ONLY.items():
             if at(agent, key) is not None and adapter not in adapters:
-                message = f"means nothing to the adapter {adapter}; only to {', '.join(adapters)}"
+                message = f"the adapter {adapter} does not use it; it is for {', '.join(adapters)}"
                 yield Complaint((*path, key), message)
 
 
@@ -148,7 +149,7 @@ def _personas(root: Node, whole: _Whole) -> Iterator[Complaint]:
         path = ("personas", name)
         yield from _agent_named(whole, persona, path)
         if at(persona, "prompt") is not None and at(persona, "prompt_file") is not None:
-            yield Complaint((*path, "prompt_file"), "says the same as `prompt`; keep one")
+            yield Complaint((*path, "prompt_file"), "duplicates `prompt`; keep one")
 
 
 def _runtime(whole: _Whole) -> Iterator[Complaint]:
@@ -163,7 +164,7 @@ def _database(runtime: Node | None) -> Iterator[Complaint]:
     if text(at(database, "strategy")) != "shared":
         if at(database, "url_env") is not None:
             path = ("runtime", "database", "url_env")
-            yield Complaint(path, "means nothing without `strategy: shared`")
+            yield Complaint(path, "has no effect without `strategy: shared`")
         return
     secret = text(at(database, "url_env")) or DatabaseSpec().url_env
     for place, named in entries(at(runtime, "sandbox", "env")):
@@ -181,7 +182,7 @@ def _sites(whole: _Whole) -> Iterator[Complaint]:
         elif name in SITES:
             yield Complaint(path, f"the name {name} is taken: every repository has such a site")
         elif not _SITE_NAME.fullmatch(str(name)):
-            yield Complaint(path, "a site's name has letters, digits, - and _ alone")
+            yield Complaint(path, "a site's name has only letters, digits, - and _")
         elif not isinstance(site, Fields):
             yield Complaint(path, "expected a mapping such as {ray: {address: HOST:PORT}}")
 
@@ -240,7 +241,7 @@ def _dependencies(step: StepNode, waits_for: dict[str, list[str]]) -> Iterator[C
         if dependency not in waits_for:
             yield unknown(path, dependency, "step", waits_for)
         elif dependency in seen:
-            yield Complaint(path, f"the step {dependency!r} stands there twice")
+            yield Complaint(path, f"the step {dependency!r} is listed twice")
         seen.add(dependency)
 
 
@@ -313,16 +314,16 @@ def _step(step: StepNode) -> Iterator[Complaint]:
     yield from _policy(step)
     yield from _merge(step)
     if step.says("timeout_minutes") and step.at("limits", "time_seconds") is not None:
-        yield step.complaint("timeout_minutes", "says the same as limits.time_seconds; keep one")
+        yield step.complaint("timeout_minutes", "duplicates limits.time_seconds; keep one")
 
 
 def _work(step: StepNode) -> Iterator[Complaint]:
     if step.says("run"):
         for key in _OF_AGENTS:
             if step.says(key):
-                yield step.complaint(key, "means nothing beside `run`, where no agent works")
+                yield step.complaint(key, "has no effect with `run`, because no agent works there")
     elif step.says("prompt") and step.says("prompt_file"):
-        yield step.complaint("prompt_file", "says the same as `prompt`; keep one")
+        yield step.complaint("prompt_file", "duplicates `prompt`; keep one")
     elif not step.says("prompt") and not step.says("prompt_file"):
         yield Complaint(step.path, "a step needs a `prompt`, a `prompt_file` or a command to `run`")
 
@@ -331,8 +332,8 @@ def _spread(step: StepNode) -> Iterator[Complaint]:
     if step.at("strategy", "matrix") is not None:
         for key in ("concurrency", "variants", "models"):
             if step.says(key):
-                why = "a matrix has one worker for each item, replicas have the same prompt"
-                yield step.complaint(key, f"cannot stand beside `strategy.matrix`: {why}")
+                why = "a matrix has one worker for each item, and replicas share one prompt"
+                yield step.complaint(key, f"cannot be combined with `strategy.matrix`: {why}")
         items = ("strategy", "matrix", "items")
         yield from _repeated(step.at(*items), (*step.path, *items), "item")
     asked, given = number(step.at("concurrency")), step.replicas
@@ -346,7 +347,7 @@ def _spread(step: StepNode) -> Iterator[Complaint]:
         if not {"agent", "model", "models"} & keys:
             yield Complaint(path, "a variant names an `agent` or a `model`")
         elif {"model", "models"} <= keys:
-            yield Complaint((*path, "model"), "says the same as `models`; keep one")
+            yield Complaint((*path, "model"), "duplicates `models`; keep one")
         yield from _repeated(at(variant, "models"), (*path, "models"), "model")
 
 
@@ -355,7 +356,7 @@ def _repeated(listed: Node | None, path: Path, what: str) -> Iterator[Complaint]
     for i, item in entries(listed):
         words = text(item)
         if words is not None and words in seen:
-            yield Complaint((*path, i), f"the {what} {words!r:.60} stands there twice")
+            yield Complaint((*path, i), f"the {what} {words!r:.60} is listed twice")
         seen.add(words or "")
 
 
@@ -370,11 +371,15 @@ def _merge(step: StepNode) -> Iterator[Complaint]:
     has_matrix = step.at("strategy", "matrix") is not None
     in_directory = text(at(step.runtime, "isolation_strategy")) == "directory"
     if merge == "choose" and has_matrix:
-        yield step.complaint("merge", "the cells of a matrix do different work; write each or none")
+        yield (
+            step.complaint(
+                "merge", "the cells of a matrix do different work; write `each` or `none`"
+            )
+        )
     if merge in ("choose", "each") and in_directory:
         yield step.complaint("merge", "isolation_strategy directory has no git and merges nothing")
     if step.says("choose"):
         if has_matrix or in_directory or merge in ("each", "none"):
-            yield step.complaint("choose", "means nothing where no candidate is chosen")
+            yield step.complaint("choose", "has no effect if no candidate is chosen")
         if text(step.at("choose")) == "check" and not step.says("check"):
             yield step.complaint("choose", "`check` needs a `check` that candidates can pass")

@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from engine.errors import SpecProblem
 from engine.spec.nearest import nearest
 from engine.spec.tree import Node, Path, place_of, written
+from engine.values import dataclass
 
 _MOST = 20
 _LONGEST = 600
@@ -61,9 +62,9 @@ def unknown(path: Path, name: str, what: str, known: Iterable[str]) -> Complaint
     """Return a problem on an unknown name, with the nearest known one or all of them."""
     names = list(known)
     guess = nearest(name, names)
-    there = ", ".join(names[:_MOST]) or "there is none"
+    there = ", ".join(names[:_MOST]) or "none"
     more = "" if guess else f"; known here: {there}"
-    return Complaint(path, f"{name!r:.60} is no {what}{more}", guess)
+    return Complaint(path, f"there is no {what} {name!r:.60}{more}", guess)
 
 
 def cleaned(problem: SpecProblem) -> SpecProblem:

@@ -98,7 +98,7 @@ def _few(complaints: Iterable[Complaint]) -> Iterable[Complaint]:
 
 
 def _not_ready(root: Node) -> Iterable[Complaint]:
-    return (Complaint(path, f"cannot be done: {reason}") for path, reason in unready(root))
+    return (Complaint(path, f"is not possible: {reason}") for path, reason in unready(root))
 
 
 def _sorted(problems: list[SpecProblem]) -> list[SpecProblem]:
@@ -144,15 +144,15 @@ def _prompt_of(node: Node, path: Path) -> Iterator[tuple[Path, str]]:
 
 def _read(name: str, read: Reader | None) -> str:
     if read is None:
-        raise ValueError("cannot be read here; write the text itself")
+        raise ValueError("cannot be read here; write the text instead of a file name")
     data = read(name)
     if len(data) > LARGEST_BYTES:
-        raise ValueError(f"has {len(data)} bytes; at most {LARGEST_BYTES} are read")
+        raise ValueError(f"has {len(data)} bytes; plait reads at most {LARGEST_BYTES}")
     words = data.decode("utf-8").removeprefix("\ufeff")
     if not words.strip():
         raise ValueError("is empty")
     if "\0" in words:
-        raise ValueError("is not a text: it has a NUL byte")
+        raise ValueError("is not text: it has a NUL byte")
     return words
 
 

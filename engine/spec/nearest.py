@@ -28,8 +28,8 @@ def unmeant(name: str, found: Sequence[object], known: Iterable[object]) -> tupl
     names = [str(worker) for worker in found or known]
     hint = f"Name one of: {', '.join(names[:8])}"
     if found:
-        return f"{name!r} means several workers", hint
+        return f"{name!r} matches several workers", hint
     guess = nearest(name, names)
-    return f"{name!r} is no worker of this run" + (
+    return f"{name!r} is not a worker of this run" + (
         f"; did you mean {guess}?" if guess else ""
     ), hint

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from engine.policies import spellings
-from engine.spec.runtime import LimitsSpec, PermissionsSpec, RuntimeSpec, WorkspaceSpec
+from engine.spec.runtime import LimitsSpec, PermissionsSpec, ReviewSpec, RuntimeSpec, WorkspaceSpec
 from engine.spec.words import (
     Adapter,
     Count,
@@ -28,11 +28,11 @@ class AgentSpec(Section):
     """One agent under a name of your own: which program, which model, which options."""
 
     adapter: Adapter
-    """The adapter that drives it. Each is also an agent of that name that needs no entry here."""
+    """The adapter that drives it. An adapter's name is also an agent, which needs no entry."""
     model: Text | None = None
-    """The model, in the agent's own words."""
+    """The model, as the agent itself calls it."""
     argv: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """`command` and `acp` only: the program and its arguments; `{prompt}` is put in as one."""
+    """`command`, `terminal` and `acp`: the program and its arguments; `{prompt}` is one of them."""
     env: Mapping[Variable, str] = Field(default_factory=dict)
     """Environment variables of this agent."""
     script: Any = None
@@ -42,30 +42,30 @@ class AgentSpec(Section):
     terminal: bool | None = None
     """`command` only: give the program a terminal of its own."""
     events: bool | None = None
-    """`command` only: read its output as events, one JSON object a line."""
+    """`command` only: read its output as events, one JSON object per line."""
     options: Mapping[Name, str] = Field(default_factory=dict)
-    """Whatever else the adapter understands, as text."""
+    """Other settings that the adapter understands, as text."""
     user_settings: Literal["all", "instructions", "none"] = "all"
-    """Choose which of your own settings of this client its workers get copies of."""
+    """The settings of this client on your machine that plait copies to workers."""
     user_code: bool = False
-    """Let also go along what runs code by itself: your hooks, plugins and extensions."""
+    """Also copy settings that run code by themselves: your hooks, plugins and extensions."""
     day_budget_usd: Positive | None = None
-    """The most that this agent's login may cost on one day, in US dollars, over all runs."""
+    """The most that this agent's login may cost on one day in all runs, in US dollars."""
     day_budget_tokens: Count | None = None
-    """The same in tokens, what a cache held not counted."""
+    """The same in tokens, not counting those that a cache served."""
 
 
 class PersonaSpec(Section):
     """A role: an agent with instructions of its own."""
 
     agent: Name | None = None
-    """The agent that plays it: a name from `agents`, or an adapter's."""
+    """The agent in this role: a name from `agents`, or an adapter."""
     prompt: Text | None = None
-    """Instructions that go before every prompt, taken literally."""
+    """Instructions before every prompt. plait fills no placeholders in them."""
     prompt_file: InsidePath | None = None
     """The same, in a file of the repository."""
     permissions: PermissionsSpec | None = None
-    """In place of `runtime.permissions`."""
+    """Replaces `runtime.permissions`."""
 
 
 class VariantSpec(Section):
@@ -74,9 +74,9 @@ class VariantSpec(Section):
     agent: Name | None = None
     """The agent; by default the step's."""
     model: Text | None = None
-    """The model; by default one of each of the step's `models`, else the agent's."""
+    """The model. By default, one replica with each of the step's `models`, or the agent's model."""
     models: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
-    """Several models in place of `model`: `n` replicas of each."""
+    """Several models instead of `model`: `n` replicas with each."""
     n: Count = 1
     """The number of replicas of this kind."""
 
@@ -85,32 +85,32 @@ class MatrixSpec(Section):
     """One worker for each item."""
 
     items: Annotated[tuple[Text, ...], Field(min_length=1, max_length=1000)]
-    """The items; `{item}` in the prompt is filled with one of them."""
+    """The items. Each cell gets one of them as `{item}` in its prompt."""
     max_concurrency: Count | None = None
-    """The most cells that run at once; by default as many as workers may."""
+    """The most cells that run at once; by default `max_concurrent_workers`."""
 
 
 class StrategySpec(Section):
-    """Spread a step into workers, other than by replicas."""
+    """Split a step into workers by items instead of replicas."""
 
     matrix: MatrixSpec
     """One worker for each item."""
 
 
 class IntensitySpec(Section):
-    """Stop retrying after so many restarts of the step in so many minutes."""
+    """Stop retrying when a step restarts too often in a short time."""
 
     restarts: Count = 5
-    """At most so many restarts of the step's workers together."""
+    """The most restarts of all workers of the step together."""
     per_minutes: Positive = 10.0
-    """Within so many minutes."""
+    """The minutes in which plait counts these restarts."""
 
 
 class RetrySpec(Section):
     """Try a failed worker again without a human."""
 
     attempts: Annotated[int, Field(ge=1, le=100)] = 1
-    """All attempts together; 1 means no retry."""
+    """The most attempts, with the first one. 1 means no retry."""
     backoff: Literal["fixed", "linear", "exponential"] = "exponential"
     """The growth of the wait before each retry."""
     delay_seconds: Positive = 2.0
@@ -118,11 +118,11 @@ class RetrySpec(Section):
     max_delay_seconds: Positive = 300.0
     """The longest wait."""
     mode: Literal["fresh", "continue", "resume"] = "fresh"
-    """`fresh` from the base, `continue` from the last tree, `resume` in the same worktree."""
+    """`fresh`: from the base. `continue`: from the last tree. `resume`: in the same worktree."""
     feedback: bool = True
     """Tell the next attempt what went wrong."""
     intensity: IntensitySpec = IntensitySpec()
-    """Bounds at which retrying gives up."""
+    """Bounds at which plait gives up."""
 
 
 class StepSpec(Section):
@@ -133,46 +133,46 @@ class StepSpec(Section):
     persona: Name | None = None
     """The persona that works here."""
     agent: Name | None = None
-    """The agent; it goes before the persona's."""
+    """The agent. It overrides the persona's."""
     site: Name | None = None
     """The site where its workers live; by default `runtime.sites.default`."""
     dependencies: tuple[StepName, ...] = ()
-    """Steps whose (chosen, checked) change this one begins from."""
+    """Steps that this one waits for. It starts from their chosen and checked changes."""
     files: tuple[InsidePath, ...] = ()
-    """Files named to the agent as its input; `{files}` in the prompt says where."""
+    """Files that plait names to the agent as its input. `{files}` puts the list into the prompt."""
     prompt: Text | None = None
-    """The task of the agent. Known placeholders are filled, other braces are literal."""
+    """The task of the agent, with placeholders."""
     prompt_file: InsidePath | None = None
     """The same, in a file of the repository."""
     run: Text | None = None
-    """A shell command in place of an agent, taken literally; values are in its environment."""
+    """A shell command instead of an agent. plait fills no placeholders in it."""
     concurrency: Count | None = None
-    """The number of replicas of the step, each with the same prompt; not with `strategy.matrix`."""
+    """The number of replicas, each with the same prompt. Not with `strategy.matrix`."""
     variants: Annotated[tuple[VariantSpec, ...], Field(min_length=1)] | None = None
-    """Replicas of different kinds; together they are the replicas."""
+    """Replicas with different agents or models, instead of `concurrency`."""
     models: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
-    """One replica for each model: of the step's agent, or of each variant that names none."""
+    """One replica with each model: for the step's agent, or for each variant without a model."""
     strategy: StrategySpec | None = None
-    """The way in which the step spreads into workers, other than by replicas."""
+    """Split the step into workers by items instead of replicas."""
     max_concurrent_agents: Count | None = None
-    """The hint to each agent how many sub-agents it may spawn; said when above 1, at most 10."""
+    """The sub-agents that each agent may spawn, at most 10: a hint in its prompt when above 1."""
     policy: Annotated[PolicyText, Field(description=_POLICIES)] = "all"
     choose: Literal["human", "check", "agent"] | None = None
-    """The chooser between candidates: `human` (default), or `check`: the first that passes it."""
+    """The chooser between candidates: `human` (default), or `check` for the first that passes."""
     retry: RetrySpec = RetrySpec()
-    """Rules by which a failed worker is tried again by itself."""
+    """The rules by which plait retries a failed worker by itself."""
     timeout_minutes: Positive | None = None
     """The same as `limits.time_seconds`, in minutes."""
     limits: LimitsSpec = LimitsSpec()
-    """In place of `runtime.limits`, key by key."""
+    """Replaces `runtime.limits`, key by key."""
     permissions: PermissionsSpec | None = None
-    """In place of the persona's and of `runtime.permissions`."""
+    """Replaces the permissions of the persona and of `runtime`."""
     check: Text | None = None
-    """A shell command that must pass: on the worker's tree, and on the tree to be landed."""
+    """A shell command that must pass on the worker's tree, and again on the tree that lands."""
     merge: Literal["choose", "each", "none"] | None = None
-    """`choose` one of the replicas (default), land `each` (a matrix), or `none` (a command)."""
+    """`choose` one (default for replicas), `each` (for a matrix), or `none` (for a command)."""
     artifacts: tuple[InsidePath, ...] = ()
-    """Files kept as results of the run."""
+    """Files that plait keeps as results of the run."""
 
     @property
     def kinds(self) -> tuple[VariantSpec, ...]:
@@ -192,21 +192,23 @@ class PipelineSpec(Section):
     """A pipeline: steps that depend on each other."""
 
     name: StepName
-    """The pipeline's name, for `plait run --pipeline NAME`."""
+    """Its name, for `plait run --pipeline NAME`."""
     steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
-    """The steps; their order breaks ties between those that could run at once."""
+    """The steps. If several could start, the first in this list starts first."""
 
 
 class Manifest(Section):
     """The whole of a `plait.yaml`."""
 
     runtime: RuntimeSpec = RuntimeSpec()
-    """Settings of the whole run."""
+    """Settings for the whole run."""
     workspace: WorkspaceSpec = WorkspaceSpec()
-    """Settings that make every worker's workspace ready and put it away."""
+    """Settings for the workspace of each worker."""
+    review: ReviewSpec = ReviewSpec()
+    """Help with conflicts."""
     agents: Mapping[Name, AgentSpec] = Field(default_factory=dict)
     """Agents under names of your own."""
     personas: Mapping[Name, PersonaSpec] = Field(default_factory=dict)
     """Roles: agents with instructions of their own."""
     pipelines: tuple[PipelineSpec, ...] = ()
-    """The pipelines; a run of the file is one of them. Prompts need none."""
+    """The pipelines. A run of the manifest runs one of them. Prompts need none."""

@@ -4,10 +4,10 @@ One row for each; a row is removed when its room is built.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from engine.spec.tree import Node, Path, Scalar, entries
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ UNREADY = (
     Unready(
         path="pipelines.*.steps.*.choose",
         only=("agent",),
-        reason="a judging agent is not built yet; write human, or check with a check",
+        reason="an agent cannot judge candidates yet; write `human`, or `check` with a check",
     ),
 )
 

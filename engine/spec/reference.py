@@ -13,10 +13,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from engine.limits import KINDS
 from engine.policies import LAWS
 from engine.spec.pipeline import Manifest
 from engine.spec.placeholders import OF_STEP, SIMPLE
 from engine.spec.readiness import UNREADY
+from engine.spec.runtime import LimitsSpec
 from engine.spec.words import PolicyText
 
 PAGE = "pipeline.md"
@@ -44,6 +46,11 @@ workspace:
   setup: npm ci
   ports: {PORT: 1}
   serve: {command: npm run dev -- --port $PORT, port: PORT, ready: /health}
+
+review:
+  regenerate: {uv.lock: uv lock, package-lock.json: npm install --package-lock-only}
+  format: {"*.py": ruff format -}
+  assist: {agent: fast, budget: {requests: 10, usd: 0.5, minutes: 10}}
 
 agents:
   fast: {adapter: claude, model: haiku}
@@ -95,50 +102,70 @@ pipelines:
 _HEAD = """\
 # The manifest: `plait.yaml`
 
-This page is made from the code that reads manifests; do not edit it. `plait validate FILE` tells
-every mistake with its line and column, `plait plan FILE` shows what would run.
-`plait.schema.json`, beside this page, lets an editor complete and check as you write: put
-`# yaml-language-server: $schema=PATH/plait.schema.json` on the first line.
+A manifest describes your agents and the steps that they work on. It is a file of your repository,
+by convention `plait.yaml`. `plait init` writes a first one. `plait validate FILE` lists every
+mistake with its line and column. `plait plan FILE` shows what would run.
+
+Your editor can complete and check a manifest as you write, with the schema beside this page. Put
+this on the first line:
+
+```text
+# yaml-language-server: $schema=PATH/plait.schema.json
+```
+
+This page and the schema come from the code that reads manifests, so do not edit them.
 """
 
 _RULES = """\
 ## How it is read
 
-- One YAML document in UTF-8, at most 1 MiB. Tabs for indenting, a key written twice, merge keys
-  (`<<`), tags and unknown keys are errors. Aliases (`&name`, `*name`) are understood.
-- Only `true` and `false` are booleans; `yes`, `no`, `on` and `off` are text. Nothing is turned into
-  anything else: where text is wanted, a number needs quotes.
-- A key without a value (`check:`) counts as left out if its default is nothing. Elsewhere it is an
-  error.
-- Paths are relative to the repository and stay inside it.
-- Which agent works is looked for in this order: the variant, the step, its persona,
-  `runtime.agent`, and then the only entry of `agents`. A name is an entry of `agents` or an
-  adapter.
-- A step has a `prompt` (or `prompt_file`) for agents, or a command to `run`. A command is taken
-  literally and finds `PLAIT_RUN`, `PLAIT_STEP`, `PLAIT_WORKER`, `PLAIT_REPLICA` and, in a matrix,
-  `PLAIT_ITEM` in its environment.
-- A step starts when every step it depends on has a change that passed its check, landed or not, and
-  begins from those changes.
-- Of replicas one is chosen (`merge: choose`), unless the step says `merge: each`; the cells of a
-  matrix are `each`; a command's changes are kept nowhere unless it says otherwise.
+**The file.** A manifest is one YAML document in UTF-8, 1 MiB at most. Aliases (`&name`, `*name`)
+work. These are errors: unknown keys, a key that appears twice, tabs for indenting, merge keys
+(`<<`) and tags.
 
-| policy | the step has succeeded | the others |
+**Values.** Only `true` and `false` are booleans; `yes`, `no`, `on` and `off` are text. plait
+converts nothing: quote a number where a key wants text. An optional text or number without a
+default may stay empty (`check:`): it counts as left out. For most other keys, an empty value is an
+error. Paths are relative to the repository and
+stay inside it.
+
+**The agent.** plait takes the first agent that it finds in this order: the variant, the step, its
+persona, `runtime.agent`, and then the only entry of `agents`. An agent's name is an entry of
+`agents`, or an adapter.
+
+**A step** has a `prompt` (or `prompt_file`) for agents, or a shell command in `run`. plait fills no
+placeholders in a command. The command finds `PLAIT_RUN`, `PLAIT_STEP`, `PLAIT_WORKER`,
+`PLAIT_REPLICA` and, in a matrix, `PLAIT_ITEM` in its environment.
+
+**Dependencies.** A step starts when every step that it depends on has a change that passed its
+check. That change need not have landed. The new step starts from those changes.
+
+**What lands.** With replicas, you choose one (`merge: choose`). Each cell of a matrix can land
+(`merge: each`). plait discards the changes of a command (`merge: none`). Set `merge` to change
+that.
+
+**When a step has succeeded.** A worker has succeeded when its agent ended well and its check
+passed. The step's policy counts these workers:
+
+| policy | the step has succeeded | the other workers |
 |---|---|---|
 {policies}
 
-A worker has succeeded when its agent ended well and its check passed.
-What you retry yourself is stopped by no other's failure; what was stopped for one begins again once
-all that failed has been retried and has succeeded.
+If you retry a worker yourself, the failure of another worker does not stop it. Workers that were
+stopped because of a failure start again once every failed worker has been retried and has
+succeeded.
 """
 
 _PLACEHOLDERS = """\
 ## Placeholders
 
-In a step's prompt {simple} and, of steps it waits for, {of_steps} are filled when its workspace is
-made ready, in one pass: what was put in is not looked at again. `{{item}}` needs a matrix. An
-output is the last message of the worker whose change was taken, at most 64 KiB. All other braces
-are literal, and `{{{{item}}}}` is the literal text `{{item}}`. A persona's prompt and commands
-are not filled.
+plait fills these placeholders in the prompt of a step: {simple}. For each step
+that this step depends on, plait also fills {of_steps}. `{{item}}` needs a matrix. The output of a
+step is the last message of the worker whose change was taken, 64 KiB at most.
+
+All other braces stay as they are. To write the text `{{item}}` itself, double the braces:
+`{{{{item}}}}`. plait fills each prompt once: it does not look for placeholders in a text that it
+has filled in. It fills none in the prompt of a persona or in a command.
 """
 
 _LEVELS = """\
@@ -146,21 +173,24 @@ _LEVELS = """\
 
 | level | key | counts | default | limit |
 |---|---|---|---|---|
-| workers of the engine | `runtime.max_concurrent_workers` | workers that run at once, \
-all steps and runs of the repository together | 10 | cut to 100 |
+| workers of the engine | `runtime.max_concurrent_workers` | workers that run at once \
+in all steps and runs of the repository | 10 | cut to 100 |
 | replicas or cells of a step | `concurrency`, `variants`, `models` or `strategy.matrix` \
 (with its `max_concurrency`) | workers of one step | 1 \
 | replicas and `max_concurrency` are cut to `max_concurrent_workers`; \
-a matrix has as many cells as items, and those that find no place wait |
+a matrix has as many cells as items, and cells wait for a free place |
 | sub-agents inside an agent | `max_concurrent_agents` \
-| what one agent may spawn by itself | nothing | in the prompt when above 1, cut to 10 |
+| sub-agents that one agent may spawn | none | in the prompt when above 1, cut to 10 |
 
-They multiply: three replicas that may each spawn four sub-agents can be fifteen agents at work. The
-first two are kept by the engine. The third is a sentence in the agent's system prompt ("You may
-spawn up to 4 concurrent sub-agents or workers for this step."): what holds an agent that does not
-listen are the limits on memory, processes and money of its worker, which its sub-agents share.
-`concurrency` and `strategy.matrix` exclude each other, even where `concurrency` is 1. What is
-cut is reported before the run and in its events.
+The levels multiply: three replicas that may each spawn four sub-agents can be fifteen agents at
+work.
+
+The engine enforces the first two levels. The third is only a sentence that the agent reads:
+"You may spawn up to 4 concurrent sub-agents or workers for this step." An agent may ignore that
+sentence. Its sub-agents then still share the limits of its worker on memory, processes and money.
+
+A step cannot have both `concurrency` and `strategy.matrix`, even if `concurrency` is 1. Before
+the run and in its events, plait reports what it cut.
 """
 
 
@@ -194,7 +224,7 @@ def page() -> str:
             _PLACEHOLDERS.format(simple=names, of_steps=of_steps),
             _LEVELS,
             "## Refused for now\n",
-            "These are part of the grammar, and are refused with their reason, never ignored:\n",
+            "plait knows these values and refuses them, with a reason:\n",
             refused + "\n",
         )
     )
@@ -237,17 +267,18 @@ def _models(annotation: Any, path: str) -> Iterator[tuple[str, type[BaseModel]]]
 
 def _section(path: str, model: type[BaseModel]) -> str:
     title = f"### `{path}`" if path else "### The whole"
-    rows = [_row(key, known) for key, known in model.model_fields.items()]
+    defaults = {name: kind.default for name, kind in KINDS.items()} if model is LimitsSpec else {}
+    rows = [_row(key, known, defaults.get(key)) for key, known in model.model_fields.items()]
     doc = " ".join((model.__doc__ or "").split())
     return "\n".join(
         (title, "", doc, "", "| key | value | default | |", "|---|---|---|---|", *rows, "")
     )
 
 
-def _row(key: str, known: FieldInfo) -> str:
+def _row(key: str, known: FieldInfo, elsewhere: float | None) -> str:
     about = " ".join((known.description or "").split()).replace("|", "\\|")
     value = "policy" if get_args(PolicyText)[1] in known.metadata else _words(known.annotation)
-    return f"| `{key}` | {value} | {_default(known)} | {about} |"
+    return f"| `{key}` | {value} | {_default(known, elsewhere)} | {about} |"
 
 
 _NAMES = {str: "text", int: "whole number", float: "number", bool: "true, false", Any: "anything"}
@@ -271,10 +302,12 @@ def _words(annotation: Any) -> str:
     return "mapping"
 
 
-def _default(known: FieldInfo) -> str:
+def _default(known: FieldInfo, elsewhere: float | None) -> str:
+    """Return the default of a key; `elsewhere` is that of a limit, which the plan fills in."""
     if known.is_required():
         return "**required**"
     value = known.get_default(call_default_factory=True)
+    value = elsewhere if value is None else value
     if value is None or isinstance(value, BaseModel) or value in ((), {}):
         return ""
     shown = str(value).lower() if isinstance(value, bool) else value

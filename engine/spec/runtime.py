@@ -31,7 +31,7 @@ def _word_or_rules(value: object) -> str:
 
 
 class LimitsSpec(_Limits):
-    """Limit what one attempt of a worker may use. A limit left out has the machine's default."""
+    """Limit what one attempt may use. A limit without a default is off unless you set it."""
 
     def said(self) -> Limits:
         """Return what the manifest says; None if it says nothing."""
@@ -39,19 +39,19 @@ class LimitsSpec(_Limits):
 
 
 class DatabaseSpec(Section):
-    """Choose who else has the history of runs. The run's own files are written in any case."""
+    """Choose where the history of runs goes. The run's own files are always written."""
 
     strategy: Literal["per_agent", "shared"] = "per_agent"
-    """`per_agent`: SQLite files beside the repository; `shared`: also one PostgreSQL for a team."""
+    """`per_agent`: SQLite files beside the repository. `shared`: also a PostgreSQL of your team."""
     url_env: Variable = "PLAIT_DATABASE_URL"
     """The environment variable that holds the address of the shared database."""
 
 
 class NetworkRules(Section):
-    """The hosts an agent may reach; nothing else answers."""
+    """The hosts that an agent may reach. All others are blocked."""
 
     allow: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """Host names; `*.example.org` stands for everything below."""
+    """Host names. `*.example.org` means every host below `example.org`."""
 
 
 class SandboxSpec(Section):
@@ -63,22 +63,22 @@ class SandboxSpec(Section):
     ] = "open"
     """`open`, `none`, or `{allow: [hosts]}`."""
     env: tuple[Variable, ...] = ()
-    """Environment variables passed on, by name."""
+    """Names of your environment variables that agents get."""
     paths: tuple[Text, ...] = ()
     """Files and folders outside the repository that agents may read."""
     docker: bool = False
-    """Open the container daemon's socket. Whoever has it owns the machine."""
+    """Open the socket of the container daemon. An agent that has it controls the machine."""
     ssh_agent: bool = False
-    """Open the SSH agent's socket."""
+    """Open the socket of your SSH agent."""
 
 
 class PermissionRules(Section):
-    """Name the tool uses that are answered without a human."""
+    """Answer these permission requests without a human."""
 
     allow: tuple[Text, ...] = ()
-    """Patterns of what is allowed unasked, such as `Bash(npm test*)`."""
+    """Patterns that plait allows without asking, such as `Bash(npm test*)`."""
     deny: tuple[Text, ...] = ()
-    """Patterns of what is denied unasked; they win over `allow`."""
+    """Patterns that plait denies without asking. They win over `allow`."""
 
 
 PermissionsSpec = Annotated[
@@ -88,23 +88,23 @@ PermissionsSpec = Annotated[
 
 
 class RaySpec(Section):
-    """A Ray cluster whose nodes workers live on."""
+    """Run workers on the nodes of a Ray cluster."""
 
     address: Text
     """The address of its head: `HOST:PORT`."""
     resources: Mapping[Name, Positive] = Field(default_factory=dict)
-    """Resources of the cluster that each worker reserves beside its cpu and memory limits."""
+    """Resources of the cluster that each worker reserves, besides its cpu and memory limits."""
     env: tuple[Variable, ...] = ()
-    """Variables of yours that cross to its nodes, by name; all others are the node's own."""
+    """Names of your environment variables that its nodes get. All others are the node's own."""
     unenforced: bool = False
-    """Use nodes also where `files` and `git` are not enforced: agents could reach the cluster."""
+    """Also use nodes that do not enforce `files` and `git`: agents could then reach the cluster."""
     lease_minutes: Positive | None = None
-    """The longest time that agents of a node go on while no engine speaks to them: its link is cut,
-    or your laptop sleeps. If nothing is said, 1, and 30 where the run outlives its engine."""
+    """The longest time that agents of a node keep working without an engine, for example while your
+    laptop sleeps. The default is 1, and 30 if the run outlives its engine."""
 
 
 class SiteSpec(Section):
-    """Add a place where workers live."""
+    """Add a place where workers run."""
 
     ray: RaySpec
     """A Ray cluster."""
@@ -127,71 +127,104 @@ class LandSpec(Section):
     """Choose how a reviewed change reaches the target branch."""
 
     style: Literal["merge", "squash", "rebase"] = "merge"
-    """`merge` keeps the worker's commits below a merge commit, if they are a line from its base."""
+    """`merge` keeps the worker's commits below a merge commit, if they are linear from its base."""
 
 
 class RuntimeSpec(Section):
-    """Set what holds for the whole run."""
+    """Set what applies to the whole run."""
 
     max_concurrent_workers: Count = 10
-    """The most workers that run at once, all steps together; more than 100 is cut to 100."""
+    """The most workers that run at once in all steps. plait cuts more than 100 to 100."""
     isolation_strategy: Literal["worktree", "clone", "directory"] = "worktree"
-    """`worktree`; `clone`; `directory` (an empty folder and `workspace.include`, without git)."""
+    """`worktree`, `clone`, or `directory`: a folder with only `workspace.include`, without git."""
     execution_mode: Literal["process", "thread"] = "process"
-    """The place where Python-callable agents run."""
+    """The place where agents that are Python functions run."""
     sites: SitesSpec = Field(default_factory=dict)
-    """The places where workers live. `default` names the site of every step that names none.
-    `local` is this machine's own disk, and the default. `child` is a process of its own, on a
-    mirror of the repository. You can add more here, each under a name of its own."""
+    """The places where workers run. `default` names the site of every step without a `site`.
+    `local` is this machine, and the default. `child` is a separate process with a mirror of the
+    repository. You can add more, each under a name of your own."""
     database: DatabaseSpec = DatabaseSpec()
     """Share the history of runs, or keep it to this machine."""
     workspace_root: Text | None = None
-    """The folder of the workspaces; by default outside the repository, in your state folder."""
+    """The folder for workspaces; by default in your state folder, outside the repository."""
     agent: Name | None = None
-    """The agent of every step that names none and whose persona names none."""
+    """The agent of every step that names none, and whose persona names none."""
     limits: LimitsSpec = LimitsSpec()
     """Limits of one attempt of any worker."""
     stall_seconds: Positive = 600.0
-    """Without progress for so long a worker is marked; after twice that you are asked."""
+    """After this time without progress, plait marks a worker. After twice that, it asks you."""
     run_timeout_minutes: Positive | None = None
-    """The whole run is stopped after so long."""
+    """plait stops the whole run after this time."""
     require: tuple[Required, ...] = ()
-    """Dimensions that must be *enforced* on this machine, or the run does not start."""
+    """The dimensions that must be *enforced* here. Otherwise the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
-    """Openings for agents."""
+    """Openings of the sandbox."""
     permissions: PermissionsSpec = "auto"
-    """`auto` (what the sandbox contains is allowed, else you are asked), `ask`, or rules."""
+    """`auto` (allow all inside the sandbox; ask if there is no sandbox), `ask`, or rules."""
     auto_merge: bool = False
-    """Land what passed its check without a review, in plan order."""
+    """Land every change that passed its check, in the order of the plan, without a review."""
     cleanup_on_complete: bool = True
-    """Remove workspaces afterwards, where nothing can be lost by it."""
+    """Remove workspaces afterwards, if nothing can be lost."""
     target: Text | None = None
     """The branch to land on; by default the current one."""
     base: Text | None = None
-    """The revision that workers begin from; by default the target."""
+    """The revision that workers start from; by default the target."""
     branch_prefix: Name = "plait"
-    """The beginning of the names of workers' branches."""
+    """The prefix of the branches of workers."""
     land: LandSpec = LandSpec()
     """The way in which a reviewed change reaches the target branch."""
 
 
 class ServeSpec(Section):
-    """Show what a worker made: its program, started for you by `plait open`."""
+    """Name the program that `plait open` starts in a worker's sandbox."""
 
     command: Text
     """The shell command that starts the program, such as `npm run dev -- --port $PORT`."""
     port: Variable = "PORT"
-    """The variable with the port at which it has to listen; one is leased for each program."""
+    """The variable with the port that the program must listen on. Each program has its own."""
     ready: Text | None = None
-    """Ready once this page answers (`/health`), or a line of its output has this text (`*` stands
-    for anything); by default once it listens."""
+    """The sign that it is ready: a page that answers (`/health`), or a text in a line of its output
+    (`*` matches anything). By default, it is ready once it listens."""
+
+
+class AssistBudget(Section):
+    """Limit the questions about one merge. plait stops at the first limit that it reaches."""
+
+    requests: Count = 10
+    """The most questions; each is about one conflict."""
+    usd: Positive | None = None
+    """The most that the answers may cost, in US dollars, as far as the agent reports it."""
+    minutes: Positive = 10.0
+    """The most time that the agent may work, all questions together."""
+
+
+class AssistSpec(Section):
+    """Ask an agent ahead of time about each conflict without a likely proposal."""
+
+    agent: Name
+    """The agent: a name from `agents`, or an adapter's."""
+    budget: AssistBudget = AssistBudget()
+    """Bounds for each merge."""
+
+
+class ReviewSpec(Section):
+    """Help with conflicts. Commands run in the sandbox, as a check does."""
+
+    regenerate: Mapping[InsidePath, Text] = Field(default_factory=dict)
+    """Shell commands that make generated files anew, such as `{uv.lock: uv lock}`. Each key is
+    the name of a file, or a path with a `/`; `*` matches anything."""
+    format: Mapping[InsidePath, Text] = Field(default_factory=dict)
+    """Shell commands that read a file and print it formatted, such as `{"*.py": ruff format -}`.
+    They make proposals; the file's name is in `PLAIT_FILE`."""
+    assist: AssistSpec | None = None
+    """An agent to ask ahead of time. Its answers are proposals, never under the cursor."""
 
 
 class WorkspaceSpec(Section):
-    """Prepare and clean up every worker's workspace, and the check's tree too."""
+    """Prepare and clean up the workspace of each worker, and the tree that the check runs on."""
 
     include: tuple[InsidePath, ...] = ()
-    """Ignored files to copy in, such as `.env`; those of `.worktreeinclude` are added."""
+    """Ignored files to copy in, such as `.env`. plait adds those of `.worktreeinclude`."""
     setup: Text | None = None
     """A shell command that prepares the workspace, such as `npm ci`."""
     teardown: Text | None = None
@@ -199,8 +232,8 @@ class WorkspaceSpec(Section):
     cwd: InsidePath = "."
     """The folder in which agents and commands start."""
     paths: tuple[InsidePath, ...] = ()
-    """Only files that match are meant to be changed; others are pointed out in review."""
+    """The files that agents should change. Review points out all others."""
     ports: Mapping[Variable, Annotated[int, Field(ge=1, le=100)]] = Field(default_factory=dict)
-    """Ports leased to each worker: the variable's name, and how many."""
+    """Ports that each worker gets: the name of the variable, and how many."""
     serve: ServeSpec | None = None
-    """The program of a worker that you look at in your browser."""
+    """The program of a worker that you open in your browser."""

@@ -87,7 +87,9 @@ def from_plain(value: object, path: Path = ()) -> Node:
         return Fields({_key(k, path): from_plain(v, (*path, k)) for k, v in value.items()})
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return Items(tuple(from_plain(v, (*path, i)) for i, v in enumerate(value)))
-    raise NotPlain(path, f"holds a {type(value).__name__}, which a manifest cannot say")
+    raise NotPlain(
+        path, f"has a value of type {type(value).__name__}, which a manifest cannot contain"
+    )
 
 
 def _key(key: object, path: Path) -> str:

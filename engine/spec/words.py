@@ -90,7 +90,7 @@ Name = Annotated[
     str,
     _kind(
         re.compile(_NAME).fullmatch,
-        "a name of 1 to 40 letters, digits, `_`, `.` and `-` that begins with a letter or digit",
+        "a name of 1 to 40 letters, digits, `_`, `.` and `-` that starts with a letter or digit",
     ),
     _schema(f"^{_NAME}$"),
 ]
@@ -98,7 +98,8 @@ StepName = Annotated[
     str,
     _kind(
         STEP_NAME.fullmatch,
-        "a name of 1 to 40 small letters, digits, `_` and `-` that begins with a letter or digit",
+        "a name of 1 to 40 lowercase letters, digits, `_` and `-` that starts with a letter "
+        "or digit",
     ),
     _schema(f"^{STEP_NAME.pattern}$"),
 ]

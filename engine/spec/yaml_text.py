@@ -55,7 +55,7 @@ def _decoded(data: bytes) -> str:
         ) from None
     if bad := _UNPRINTABLE.search(source):
         place = _end_of(source[: bad.start()])
-        raise _Unreadable(f"the character U+{ord(bad[0]):04X} cannot stand in a manifest", place)
+        raise _Unreadable(f"the character U+{ord(bad[0]):04X} is not allowed in a manifest", place)
     return source
 
 
@@ -126,7 +126,7 @@ class _Builder:
         except yaml.YAMLError as error:
             raise _Unreadable(f"this is not YAML: {error}") from None
         if self.root is None:
-            raise _Unreadable("the file is empty; `plait init` writes one that is not")
+            raise _Unreadable("the file is empty; `plait init` writes a manifest")
         return self.root
 
     def _take(self, event: yaml.Event) -> None:
@@ -136,7 +136,9 @@ class _Builder:
             case yaml.DocumentStartEvent():
                 self.documents += 1
                 if self.documents > 1:
-                    raise _Unreadable("a second document begins; a manifest is one", place)
+                    raise _Unreadable(
+                        "a second document starts here; a manifest is one document", place
+                    )
             case yaml.AliasEvent():
                 self._alias(event.anchor or "", place)
             case yaml.ScalarEvent():
@@ -174,7 +176,7 @@ class _Builder:
         top = self.stack[-1]
         top.key, top.wants_value = event.value, True
         if event.value == "<<" and event.implicit[0]:
-            self.complain("merge keys are not understood; write the keys out", place, "<<")
+            self.complain("merge keys are not supported; write the keys out", place, "<<")
             top.key = None
         elif event.value in top.keys:
             first = top.keys[event.value].line
@@ -188,7 +190,9 @@ class _Builder:
 
     def _alias(self, anchor: str, place: Position) -> None:
         if anchor not in self.anchors:
-            raise _Unreadable(f"*{anchor} stands for nothing that is finished before it", place)
+            raise _Unreadable(
+                f"*{anchor} does not refer to an anchor that is complete before it", place
+            )
         if self._expects_key():
             raise _Unreadable("an alias cannot be a key", place)
         self._put(self.anchors[anchor], self.sizes[anchor], None)
@@ -217,7 +221,7 @@ class _Builder:
 
     def _refuse_tag(self, tag: str | None, place: Position) -> None:
         if tag:
-            self.complain(f"the tag {tag!r:.60} is not understood; write the value alone", place)
+            self.complain(f"the tag {tag!r:.60} is not supported; write only the value", place)
 
 
 def _resolved(word: str) -> Value:

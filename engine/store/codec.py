@@ -3,13 +3,13 @@
 The outermost object carries its class name under `"type"`, and so does every object where a union
 leaves open which class it is. A reader passes over unknown keys and gives missing ones their
 defaults, so that a newer program reads an old file. A value of the wrong type is a `StoreError`
-that names its place. A mistake in a type (two members of a union that JSON cannot tell apart, a
-field called `type`) is a `TypeError` when its codec is built, not a wrong value when it is read.
+that names its place. A mistake in a type is a `TypeError` when its codec is built, not a wrong
+value when it is read: two members of a union that JSON cannot tell apart, or a field called `type`.
 
 Each type has one codec, built once. msgspec writes and reads plain records ten times as fast, but
-not the values kept here: it writes bytes as base64 and a `WorkerId` as an object and asks no hook
-for either, knows no union of two dataclasses, writes NaN as null, and refuses the lone surrogates
-that stand for bytes that are no UTF-8 in paths and logs.
+not the values kept here. It writes bytes as base64 and a `WorkerId` as an object, and asks no hook
+for either. It knows no union of two dataclasses and writes NaN as null. It refuses the lone
+surrogates that stand for bytes that are no UTF-8 in paths and logs.
 """
 
 import json
@@ -63,7 +63,7 @@ def dump(value: object) -> dict[str, JsonValue]:
     except Misfit as misfit:
         raise StoreError(f"{kind.__name__} cannot be written: {misfit}") from misfit
     if not isinstance(written, dict):
-        raise TypeError(f"{kind.__name__} is no dataclass")
+        raise TypeError(f"{kind.__name__} is not a dataclass")
     return {TAG: kind.__name__, **written}
 
 
@@ -172,8 +172,9 @@ class Codec:
     Attributes:
         encode: Makes a JSON value of an instance.
         decode: Makes an instance of a JSON value, or raises `Misfit`.
-        shape: Its form in JSON, by which the members of a union are told apart when they are read.
-        kinds: The classes of the instances, by which they are told apart when they are written.
+        shape: Its form in JSON, by which the members of a union are distinguished when they are
+        read.
+        kinds: The classes of the instances, by which they are distinguished when they are written.
         is_plain: Every instance is its own JSON value, so a container need not call `encode`.
         read_as_is: JSON values of these classes are instances already, so a container need not
             call `decode`.
@@ -201,7 +202,7 @@ def codec_of(kind: Any) -> Codec:
         return Codec(record.encode, record.decode, Shape.OBJECT, (kind,))
     build = _GENERICS.get(get_origin(kind))
     if build is None:
-        raise TypeError(f"nothing known of how to write {kind!r} as JSON")
+        raise TypeError(f"{kind!r} has no JSON form")
     return build(get_args(kind))
 
 

@@ -34,7 +34,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}",
-            hint="Look at free disk space and at the permissions of the folder.",
+            hint="Check the free disk space and the permissions of the folder.",
         ) from error
 
 

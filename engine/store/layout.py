@@ -5,7 +5,6 @@ the files hold nor whether they are there.
 """
 
 import errno
-import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -121,7 +120,7 @@ def make_private(folder: Path, *, below: Path) -> Path:
     except OSError as error:
         raise StoreError(
             f"the folder {folder} cannot be made: {error.strerror}",
-            hint="Look at its parent's free space and permissions, or set PLAIT_STATE_HOME.",
+            hint="Check its parent's free space and permissions, or set PLAIT_STATE_HOME.",
         ) from error
     return folder
 
@@ -141,7 +140,7 @@ def make_state_home(environment: Mapping[str, str]) -> Path:
     except OSError as error:
         raise StoreError(
             f"the folder {home} cannot be made: {error.strerror}",
-            hint="Look at its parent's free space and permissions, or set PLAIT_STATE_HOME.",
+            hint="Check its parent's free space and permissions, or set PLAIT_STATE_HOME.",
         ) from error
 
 
@@ -153,8 +152,8 @@ def state_home(environment: Mapping[str, str]) -> Path:
     """
     if own := environment.get("PLAIT_STATE_HOME"):
         if not Path(own).is_absolute():
-            hint = "Every command must find the same place: name it from the root on."
-            raise StoreError(f"PLAIT_STATE_HOME is no absolute path: {own}", hint=hint)
+            hint = "Every command must find the same folder, so give its full path."
+            raise StoreError(f"PLAIT_STATE_HOME is not an absolute path: {own}", hint=hint)
         return Path(own)
     base = Path(environment.get("XDG_STATE_HOME", ""))
     if not base.is_absolute():  # the XDG rules: one that is not absolute is to be ignored
@@ -176,7 +175,9 @@ def workspace_root(common_dir: Path, home: Path) -> Path:
     resolved = common_dir.resolve()
     named = resolved.parent if resolved.name == ".git" else resolved
     name = _UNFIT.sub("_", named.name.removesuffix(".git")) or "repository"
-    digest = hashlib.sha256(os.fsencode(resolved)).hexdigest()[:10]
+    from hashlib import sha256  # noqa: PLC0415  OpenSSL costs 3 ms, and only new places need it
+
+    digest = sha256(os.fsencode(resolved)).hexdigest()[:10]
     return home / f"{name[:40]}-{digest}"
 
 

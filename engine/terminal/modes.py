@@ -21,9 +21,9 @@ class Modes:
 
     Attributes:
         mouse: The number of the mode by which it wants to hear of the mouse; 0 for none.
-        has_application_cursor: Arrow keys are told as those of an application.
-        has_long_mouse: The mouse is told in the long form, which has no limit of columns.
-        takes_paste: A paste is told with marks around it.
+        has_application_cursor: Arrow keys are reported as those of an application.
+        has_long_mouse: The mouse is reported in the long form, which has no limit of columns.
+        takes_paste: A paste is reported with marks around it.
         breaks_lines: A line feed also returns to the first column.
     """
 

@@ -29,7 +29,7 @@ class SignalKind(StrEnum):
 
 
 class Signal(NamedTuple):
-    """Hold one thing that was told, and its words."""
+    """Hold one thing that was reported, and its words."""
 
     kind: SignalKind
     text: str = ""

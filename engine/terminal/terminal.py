@@ -77,7 +77,7 @@ class Terminal:
         return replies
 
     def take_signals(self) -> tuple[Signal, ...]:
-        """Return what the program has told, once."""
+        """Return the signals of the program, each once."""
         signals = tuple(self._signals)
         self._signals.clear()
         return signals

@@ -1,7 +1,7 @@
 """Simulate a whole run: one seed is one story, and the same seed tells it again.
 
-The world answers the core's effects in any order and with any outcome, humans interfere at any
-moment, and the engine dies between any two turns and goes on from its journal.
+The world answers the core's effects in any order and with any outcome. Humans interfere at any
+moment. The engine dies between any two turns and goes on from its journal.
 """
 
 import random
@@ -225,7 +225,7 @@ class Story:
         return f.StepAdded(step=joining, at=self.clock)
 
     def _late(self) -> f.Fact | None:
-        """Return a fact told before, of an attempt that is over."""
+        """Return an earlier fact again, of an attempt that is over."""
         fact = self.dice.choice(self.journal)
         if not isinstance(fact, f.WorkerFact):
             return None

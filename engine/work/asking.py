@@ -5,7 +5,7 @@ empty folder: whatever it writes there is thrown away. What it answers is only e
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from secrets import token_hex
 
@@ -19,6 +19,8 @@ from engine.core.state import RunState, Worker
 from engine.errors import AgentError
 from engine.host.seam import Host, Stream
 from engine.ids import AttemptId
+from engine.limits import Limits, Usage
+from engine.merge import OutsideAnswer
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
 from engine.review.inquiry import Inquiry
@@ -27,8 +29,10 @@ from engine.work.logbook import Logbook
 from engine.work.tools import Tools
 from engine.work.workplace import workplace
 
+_WHY = re.compile(r"^WHY:[ \t]*(\S.*)$", re.MULTILINE)
+_LONGEST_WHY = 200
 _ANSWER = re.compile(r"^<<<ANSWER[^\n]*\n(.*?)^ANSWER>>>", re.MULTILINE | re.DOTALL)
-_TASK = """Two changes of the same lines of {path} have to be made one. {base}
+_TASK = """Combine two changes of the same lines of {path}. {base}
 
 --- {target} has:
 {ours}
@@ -36,30 +40,43 @@ _TASK = """Two changes of the same lines of {path} have to be made one. {base}
 {theirs}
 ---
 {about}{words}
-Say which lines should stand there so that both intentions are kept. Change no files. Answer with
-exactly those lines, without line numbers and without fences, between two lines that read
+Give the lines that should replace them, so that both intentions are kept. Change no files. First
+say in one sentence how, on a line that begins with WHY: and then a blank. Then answer with exactly
+those lines, without line numbers and without fences, between two lines that read
 <<<ANSWER
 ANSWER>>>
 """
 
 
-async def ask_agent(
-    tools: Tools, state: RunState, w: Worker, *, choice: AgentChoice, inquiry: Inquiry
-) -> str:
-    """Return the text that an agent proposes for a hunk.
+Count = Callable[[Usage], None]
+"""Hears what a question has used, however it ended."""
+
+
+async def ask_agent(  # noqa: PLR0913 - who asks whom about what, within which bounds
+    tools: Tools,
+    state: RunState,
+    w: Worker,
+    *,
+    choice: AgentChoice,
+    inquiry: Inquiry,
+    bounds: Limits | None = None,
+    count: Count = lambda _: None,
+) -> OutsideAnswer:
+    """Return the text that an agent proposes for a hunk, and its reason.
 
     Raises:
         EngineError: It could not be asked, or gave no answer.
     """
     if w.begun.workspace is None:
-        raise AgentError(f"{w.id} has no place where an agent could be asked")
+        raise AgentError(f"{w.id} has no workspace where an agent could answer")
     beside = workplace(state, w.id, role=f"ask-{token_hex(4)}")
     site = tools.sites.of(state, w.id)
-    at = replace(beside, address=await site.aside(beside))
+    limits = (bounds or Limits()).over(beside.limits)
+    at = replace(beside, address=await site.aside(beside), limits=limits)
     try:
-        return _answer(
-            await _asked(tools, state, at, choice=choice, prompt=prompt_of(state, inquiry))
-        )
+        prompt = prompt_of(state, inquiry)
+        said = await _asked(tools, state, at, choice=choice, prompt=prompt, count=count)
+        return OutsideAnswer(choice.name, _answer(said), _why(said))
     finally:
         with anyio.CancelScope(shield=True):
             await site.drop(at.address)
@@ -91,15 +108,26 @@ def prompt_of(state: RunState, inquiry: Inquiry) -> str:
     )
 
 
-def _answer(said: str) -> str:
+def _answer(said: str) -> bytes:
     found = _ANSWER.findall(said)
     if not found:
-        raise AgentError("its answer had no lines between the two marks")
-    return str(found[-1])
+        raise AgentError("its answer had no lines between the two markers")
+    return str(found[-1]).encode(errors="surrogateescape")
+
+
+def _why(said: str) -> str:
+    found = _WHY.findall(said.partition("<<<ANSWER")[0])
+    return str(found[-1]).strip()[:_LONGEST_WHY] if found else ""
 
 
 async def _asked(
-    tools: Tools, state: RunState, at: Workplace, *, choice: AgentChoice, prompt: str
+    tools: Tools,
+    state: RunState,
+    at: Workplace,
+    *,
+    choice: AgentChoice,
+    prompt: str,
+    count: Count,
 ) -> str:
     worker = at.attempt.worker
     site = tools.sites.of(state, worker)
@@ -122,7 +150,13 @@ async def _asked(
     try:
         launched = await site.launch(at, request, {})
         keeps_stdin = launched.keeps_stdin
-        return await _Listening(site.host, at.attempt, parser, keeps_stdin=keeps_stdin).to_end()
+        listening = _Listening(site.host, at.attempt, parser, keeps_stdin=keeps_stdin)
+        try:
+            return await listening.to_end()
+        finally:
+            used, now = listening.usage, tools.clock.now()
+            tools.ledger.spend(choice, at.attempt, at=now, usd=used.usd, tokens=used.tokens)
+            count(used)
     finally:
         await site.end(at.attempt)
 
@@ -139,6 +173,11 @@ class _Listening:
         self._keeps_stdin = keeps_stdin
         self._logbook = Logbook(attempt.number)
         self._sent = 0
+
+    @property
+    def usage(self) -> Usage:
+        """Return what it has used so far, as far as it says so."""
+        return self._logbook.usage
 
     async def to_end(self) -> str:
         """Follow the agent to its end; return its last message.

@@ -19,7 +19,7 @@ _TOLD_AS = {
     LogKind.OUTPUT: "",
     LogKind.TOOL: "used a tool: ",
     LogKind.ERROR: "failed: ",
-    LogKind.YOU: "was told: ",
+    LogKind.YOU: "got the message: ",
 }
 
 
@@ -79,13 +79,13 @@ def feedback_for(w: Worker, prior: ChangeDiff | None = None, story: str = "") ->
     parts = []
     if start := w.next.start:
         then = datetime.fromtimestamp(start.at, UTC).isoformat(" ", "seconds")
-        was = f"Your files are as attempt {start.attempt} of this work had left them at {then}."
-        parts.append(f"{was} What it did after that is not in them.")
+        was = f"Your files are as attempt {start.attempt} of this work left them at {then}."
+        parts.append(f"{was} They do not include what it did later.")
     if story:
-        parts.append(f"Until it was broken off, the attempt before this one did this:\n{story}")
+        parts.append(f"Before it was interrupted, the previous attempt did this:\n{story}")
     if w.next.failure:
         number = w.attempt.number
-        parts.append(f"This is attempt {number}. The attempt before it failed: {w.next.failure}")
+        parts.append(f"This is attempt {number}. The previous attempt failed: {w.next.failure}")
     if w.next.check_output:
         parts.append(f"The check said:\n{w.next.check_output[-TOLD_CHECK_OUTPUT:]}")
     if w.next.output_tail:
@@ -104,5 +104,5 @@ def _patch(change: ChangeDiff) -> str:
         for hunk in file.hunks:
             lines.append(f"@@ {hunk.where}".rstrip())
             lines += [f"{line.sign}{line.text}" for line in hunk.lines]
-    text = "\n".join(lines)
+    text = "\n".join(lines).encode(errors="surrogateescape").decode(errors="replace")
     return text if len(text) <= TOLD_DIFF else f"{text[:TOLD_DIFF]}\n[… cut here]"

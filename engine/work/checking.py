@@ -6,7 +6,7 @@ writes. What is to prove a tree runs in clean surroundings instead.
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -17,11 +17,13 @@ import anyio.to_thread
 from engine.beneath import remove_tree
 from engine.core.effects import PerformLanding, PrepareWorkspace, ReleaseWorkspace, RunCheck
 from engine.ids import AGENT, AttemptId
+from engine.legible import legible_line
 from engine.messages.results import CheckResult
 from engine.proof.tampering import tell
 from engine.site.seam import CommandEnd, SpaceAddress
 from engine.site.shelter import Folders, GitPlaces, Job
 from engine.store.layout import Layout
+from engine.values import dataclass
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
 from engine.work.workplace import terms_of, workplace
@@ -142,6 +144,12 @@ def _failed(end: CommandEnd) -> str | None:
     return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
 
 
+def _last_line(text: str) -> str:
+    """Return the last line that says something, for a sentence."""
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    return legible_line(said[-1]) if said else "it printed nothing"
+
+
 def _result(command: str, end: CommandEnd, tree: str, *, is_clean: bool = False) -> CheckResult:
     summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
     return CheckResult(
@@ -186,6 +194,11 @@ class CleanChecking:
         """Make the tree ready with the manifest's setup; return None, or why it failed."""
         command = self._setup
         return None if command is None else _failed(await self._run("setup", command, folder, git))
+
+    async def make(self, command: str, folder: str, git: GitPlaces) -> str | None:
+        """Run a command that writes files of the tree; return None, or why it failed."""
+        end = await self._run("make", command, folder, git)
+        return None if end.is_ok else f"{end.why}: {_last_line(end.tail)}"
 
     async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
         """Run the step's check on the tree."""

@@ -25,9 +25,9 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
     at = workplace(state, w.id, role="shell")
     if not await tools.sites.is_there(state, at.address):
         raise WorkspaceError(
-            f"{w.id} has no workspace now", hint="Its work, if there is any, is on its branch."
+            f"{w.id} has no workspace now", hint="Its work, if any, is on its branch."
         )
     is_collected = w.phase not in _WORKS_ON
     found = await tools.sites.of(state, w.id).enter(at, is_collected=is_collected)
-    note = "Its work was collected already: what you change here is not part of its change."
+    note = "plait has already collected its work: your edits here are not part of its change."
     return replace(found, note=note) if is_collected else found

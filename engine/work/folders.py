@@ -1,13 +1,14 @@
 """Make workspaces of plain folders: no git, only includes going in and artifacts coming out."""
 
 from collections.abc import Container, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
 from engine.git.checktree import CheckTree
 from engine.git.settings import Signature
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.merging import MergedResult
 from engine.messages.results import Change, CheckResult
 from engine.plan.model import Plan, RetryMode
@@ -15,6 +16,7 @@ from engine.review.comparing import DiffWanted
 from engine.review.desk import MergeDesk
 from engine.review.landing_results import (
     Checker,
+    CleanChecker,
     LandingConflicts,
     Moved,
     ReadyToLand,
@@ -24,6 +26,7 @@ from engine.review.landing_results import (
 )
 from engine.site.artifacts import refusal
 from engine.site.seam import Collecting, Filling, Site
+from engine.site.shelter import GitPlaces
 from engine.work.workplace import address_of, new_workplace, terms_of, workplace
 from engine.work.workshop import BaseClash, Kept, Made
 
@@ -53,7 +56,7 @@ class NoLandings:
     ) -> CheckResult | Refusal:
         """Refuse: plain folders have no commit whose files could be checked."""
         del state, check, is_own
-        return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
+        return Refusal(reason=f"{w.id} works in a plain folder, so there is no tree to check again")
 
     async def result(self, state: RunState, w: Worker) -> MergedResult | Refusal:
         """Refuse: plain folders have no target to merge with."""
@@ -67,10 +70,17 @@ class NoLandings:
         del state, tree, check
         return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
 
+    def laid_out(
+        self, state: RunState, commit: str, check: Checker
+    ) -> AbstractAsyncContextManager[tuple[CleanChecker, str, GitPlaces]]:
+        """Refuse: plain folders have no commits."""
+        del state, check
+        raise WorkspaceError(f"plait cannot make a copy of {commit}: there is no repository here")
+
     async def lay_out(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
         """Refuse: plain folders have no commits."""
         del state, place
-        raise WorkspaceError(f"{commit} cannot be laid out: there is no repository here")
+        raise WorkspaceError(f"plait cannot make a copy of {commit}: there is no repository here")
 
     async def land(self, effect: e.PerformLanding, ready: ReadyToLand) -> Moved | TryAgain:
         """Refuse: nothing is ever ready, so nobody calls this."""
@@ -148,11 +158,20 @@ class FolderWorkshop:
     async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """Refuse: plain folders have nothing to compare with."""
         del state, wanted
-        raise WorkspaceError(
-            f"{w.id} works in a plain folder: there is no base to compare with",
-            hint=f"Look into {w.begun.workspace}.",
-        )
+        raise _nothing_beside(w)
+
+    async def sides(self, state: RunState, w: Worker, wanted: DiffWanted) -> tuple[FileSides, ...]:
+        """Refuse: plain folders have nothing to compare with."""
+        del state, wanted
+        raise _nothing_beside(w)
 
     def merging(self, state: RunState) -> MergeDesk:
         """Refuse: plain folders are never merged."""
         raise WorkspaceError(f"{state.run} works in plain folders: nothing is merged there")
+
+
+def _nothing_beside(w: Worker) -> WorkspaceError:
+    return WorkspaceError(
+        f"{w.id} works in a plain folder: there is no base to compare with",
+        hint=f"Look in {w.begun.workspace}.",
+    )

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import StoreError
 from engine.messages.results import AnswerScope, KeptAnswer
 from engine.store.codec import dump, load
 from engine.store.files import write_atomically
+from engine.values import dataclass
 
 
 @dataclass(frozen=True)

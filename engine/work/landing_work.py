@@ -1,6 +1,7 @@
 """Land a worker's change, and take it back: one at a time, journaled before it moves.
 
-It knows in which order things happen and what is told; how a target is moved the workshop knows.
+It knows in which order things happen and what is reported; how a target is moved the workshop
+knows.
 """
 
 from dataclasses import replace
@@ -10,7 +11,7 @@ import anyio
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import Worker
-from engine.errors import EngineError
+from engine.errors import EngineError, whole_of
 from engine.messages import commands as c
 from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase
@@ -95,7 +96,7 @@ class LandingWork:
         self._run.feed(landed)
 
     async def _ready(self, effect: e.PerformLanding) -> ReadyToLand | tuple[str, ...]:
-        """Return what can land, or the files to wait for: none if its end was told."""
+        """Return what can land, or the files to wait for: none if its end was reported."""
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
@@ -130,7 +131,7 @@ class LandingWork:
     def _record(self, effect: e.PerformLanding, ready: ReadyToLand) -> bool:
         """Journal that the target is about to move, unless the landing was stopped meanwhile."""
         if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
-            why = "its check changed what is not its own"
+            why = "its check changed files that are not its own"
             self._run.feed(f.LandRefused(**self._about(effect), reason=why))
             return False
         # Write-ahead: after a crash from here on, recovery rolls forward from the journal.
@@ -167,7 +168,7 @@ class LandingWork:
         try:
             done = await self._landings.undo(effect.prepared, message=message)
         except EngineError as error:
-            done = Refusal(reason=f"{error} {error.hint}".strip())
+            done = Refusal(reason=whole_of(error))
         about = self._about(effect)
         if isinstance(done, Refusal):
             return f.UndoRefused(**about, reason=done.reason)

@@ -26,15 +26,15 @@ _AT_ONCE_S, _MEASURED_S = 1.0, 0.05
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code:? (\d{1,3})\b", re.IGNORECASE)
 _SHOWN = 60
 ANSWERS = {
-    "401": "the login is refused",
-    "403": "the login may not do that",
-    "404": "the model is not known there",
+    "401": "the login was refused",
+    "403": "the login is not allowed to do that",
+    "404": "the server does not know the model",
     "429": "too many requests",
     "500": "the server failed",
-    "503": "the server has too much to do",
-    "529": "the server has too much to do",
+    "503": "the server is overloaded",
+    "529": "the server is overloaded",
 }
-AT_ITS_CAP = "the recording met its cap: what follows was not kept"
+AT_ITS_CAP = "the recording is full: later output was not kept"
 
 
 class Remark(NamedTuple):
@@ -57,7 +57,7 @@ class Logbook:
         turns: How many answers its model gave.
         settings: Which settings of the user's the agent got, and which stayed behind, as lines.
         is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
-        last_progress: When it last told of something it did, on the monotonic clock.
+        last_progress: When it last reported something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
         hears: When its agent hears what is said to it; empty where no agent works.
         last_read: When somebody last read it line by line, likewise.
@@ -277,13 +277,13 @@ class Logbook:
         if event.status and not event.status.isdigit():
             told = f"its model could not be asked ({event.status}); "
         wait = f" in {event.delay_s:.0f} s" if event.delay_s else ""
-        text = f"{told if event.status else ''}it asks again{wait} (try {event.attempt})"
+        text = f"{told if event.status else ''}it tries again{wait} (try {event.attempt})"
         self.write(LogKind.NOTE, text, at)
 
     @note.register
     def _(self, event: a.RateLimited, at: float) -> None:
         del event
-        self.write(LogKind.NOTE, "the vendor's rate limit is met", at)
+        self.write(LogKind.NOTE, "the vendor's rate limit was reached", at)
 
     @note.register
     def _(self, event: a.TurnEnded, at: float) -> None:
@@ -374,4 +374,4 @@ def _newer(new: int | None, old: int | None) -> int | None:
 def heard_note(text: str) -> str:
     """Return one line saying that words have reached an agent."""
     first, *more = text.splitlines() or [""]
-    return f"it has heard: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"
+    return f"it has read: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"

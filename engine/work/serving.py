@@ -8,7 +8,7 @@ ends.
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -35,6 +35,7 @@ from engine.site.readiness import answers, is_page, is_said
 from engine.site.seam import CommandEnd
 from engine.site.shelter import Folders, GitPlaces, Job
 from engine.site.sites import LOCAL
+from engine.values import dataclass
 from engine.work.served import Program
 from engine.work.tools import Tools
 from engine.work.workplace import address_of, terms_of
@@ -42,7 +43,7 @@ from engine.work.workplace import address_of, terms_of
 _ROLE, _TENANT = "serve", "tenant"
 _HURRIES_S, _LOOKS_S = 0.1, 1.0
 _PATIENCE_S = 10.0
-_TAKEN = "another program listens on its port; what answers there is not this worker's"
+_TAKEN = "another program listens on its port; that is not this worker's program"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ async def serve(
     rule = state.plan.workspace.serve
     if rule is None:
         raise WorkspaceError(
-            "the manifest names no program to serve",
+            "the manifest does not name a program to serve",
             hint="Give it `workspace: {serve: {command: …}}`; docs/pipeline.md has the keys.",
         )
     known = tools.served.find(state.run, w.id)
@@ -77,7 +78,7 @@ async def serve(
     commit = (w.change and w.change.head) or ""
     if not is_here and not (commit and tools.repo is not None):
         raise WorkspaceError(
-            f"{w.id} has no workspace on this machine now, and no change to lay out anew",
+            f"{w.id} has no workspace on this machine now, and no change to start from",
             hint="Serve it while it works, or once it has a change.",
         )
     program = Program(
@@ -126,7 +127,7 @@ class _Serving:
 
     async def go(self) -> None:
         """Serve it until it ends or is ended; say what goes wrong, which ends nothing else."""
-        program, why = self._program, "it was ended"
+        program, why = self._program, "it was stopped"
         try:
             with program.scope:
                 async with self._place() as job:
@@ -321,7 +322,7 @@ class _Serving:
             return (
                 f"{ready} does not answer yet"
                 if is_page(ready)
-                else f"it has not said {ready!r} yet"
+                else f"it has not printed {ready!r} yet"
             )
         if found.own:
             others = ", ".join(map(str, sorted(found.own)))

@@ -1,7 +1,7 @@
 """Hand down the rooms of one engine to its runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from engine.proof.tampering import Proof
 from engine.site.sites import Sites
 from engine.store.layout import Layout
 from engine.store.store import Store
+from engine.values import dataclass
 from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins

@@ -1,9 +1,9 @@
 """Describe what keeps a run from going on: what is wrong, since when, and what helps.
 
 Storage cannot be written, or a site does not answer. Such trouble passes, so nothing fails because
-of it: what could not be done is tried again until it can be. Storage's is told apart from other
-errors by what the error says, and, where git could say nothing (its words go to the same full
-disk), by a look at the disk.
+of it: what could not be done is tried again until it can be. Trouble with
+storage is known by what the error says. Git may have been able to say nothing, as its words go to
+the same full disk: then a look at the disk decides.
 """
 
 import errno
@@ -25,14 +25,14 @@ _HELP = {
     errno.ENOSPC: "Free some space there.",
     errno.EDQUOT: "Free some space there, or have the quota raised.",
     errno.EROFS: "Make it writable again.",
-    errno.EIO: "Look at the disk: the kernel's log says more.",
+    errno.EIO: "Check the disk: the kernel's log says more.",
 }
-_KEPT = "Nothing is lost: what waits is written as soon as that is possible."
+_KEPT = "Nothing is lost: plait writes the rest as soon as it can."
 
 
 def silence_trouble(error: SiteSilent, *, at: float) -> Trouble:
     """Return the trouble that a site does not answer."""
-    help_ = f"{error.hint} Agents there go on for the time of their lease; none is lost yet."
+    help_ = f"{error.hint} Agents there keep running until their lease ends; none is lost yet."
     return Trouble(what=str(error), help=help_.strip(), since=at)
 
 
@@ -51,13 +51,19 @@ def storage_trouble(error: BaseException, folders: Sequence[Path], *, at: float)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        if isinstance(seen, BaseExceptionGroup):
-            for inner in seen.exceptions:
-                yield from _chain(inner)
-        seen = seen.__cause__ or seen.__context__
+    """Yield an error and all that led to it, each once: errors can be each other's context."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        before = one.__cause__ or one.__context__
+        waiting += [before] if before is not None else []
+        if isinstance(one, BaseExceptionGroup):
+            waiting += reversed(one.exceptions)
 
 
 def _number_in(error: BaseException) -> int | None:
@@ -89,11 +95,13 @@ def _what(number: int, disks: Sequence[Disk], error: BaseException) -> str:
     tightest = min(disks, key=lambda disk: (not disk.is_read_only, disk.free), default=None)
     fullest = min(disks, key=lambda disk: 0 if disk.inodes == 0 else disk.free, default=None)
     if number in FULL and fullest is not None and fullest.is_full_for(LITTLE_FOR_GIT):
-        left = "no more files fit" if fullest.inodes == 0 else f"{_bytes(fullest.free)} free"
+        left = (
+            "has no room for more files" if fullest.inodes == 0 else f"{_bytes(fullest.free)} free"
+        )
         why = "its quota is used up" if number == errno.EDQUOT else "is full"
         return f"{fullest.mount} {why}: {left}"
     if number == errno.EROFS and tightest is not None and tightest.is_read_only:
-        return f"{tightest.mount} can only be read"
+        return f"{tightest.mount} is read-only"
     said = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
     return said if WORDS[number] in said else f"{WORDS[number]}: {said}"
 
@@ -109,7 +117,7 @@ class Troubles:
     """The reasons why one run stands still: who met each, until it has passed.
 
     Attributes:
-        told: The one that observers were told of last.
+        told: The one that observers heard of last.
     """
 
     def __init__(self, tell: Callable[[Trouble | None], None]) -> None:
@@ -121,7 +129,7 @@ class Troubles:
         """Note that an activity cannot go on; a known trouble keeps its time.
 
         Activities run side by side, so one that failed a moment earlier may be noted a moment
-        later. It then counts from the latest known one: what was told never moves back.
+        later. It then counts from the latest known one: what was reported never moves back.
         """
         before = self._met.pop(who, None)
         latest = max((known.since for known in self._met.values()), default=trouble.since)

@@ -43,14 +43,14 @@ Mention = Callable[[LatestWins], None]
 _SHORT_LIMIT_S = 60.0
 _LONGEST_LIMIT_S = 31 * 24 * 3600.0
 """The longest time for which a vendor refuses a login: some budgets are those of a month."""
-_HOLDS_UP = frozenset({"429", "503", "529"})
+_HOLDS_UP = frozenset({"429", "503", "529", a.BUSY})
 """Answers of a model that has too much to do, or too much of this login."""
 _LINGER_S = 10.0
-_LINGERS = "it was done, and did not end by itself; it was ended"
+_LINGERS = "its work was done, but its program did not exit; plait ended it"
 _GOES_ON = (a.Said, a.Thought, a.ToolCalled, a.ToolEnded, a.TurnEnded)
 _LATER = {
-    False: "it hears it when it is taken up again",
-    True: "it hears nothing while it works: it is told at its next retry",
+    False: "it reads this when it resumes",
+    True: "it reads nothing while it works; its next attempt gets this",
 }
 
 
@@ -113,7 +113,7 @@ class Watch:
             await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
 
     async def follow(self, worker: Callable[[], Worker]) -> f.AttemptEnded:
-        """Read until the end; `worker` tells how the worker stands and what it was told so far."""
+        """Read until the end; `worker` tells how the worker stands, and the messages it got."""
         self.is_started = True
         self._carried = worker().next.carried
         self._count_spent(self.started_at)  # until it tells what it uses, that is unknown
@@ -258,24 +258,29 @@ class Watch:
 
     @_act.register
     def _(self, event: a.Retrying, at: float) -> None:
-        if event.status in _HOLDS_UP and event.delay_s is not None:
-            self._is_held_up = True
-            until, status = at + event.delay_s, event.status
-            self.feed(f.RateLimitSeen(**self._about, until=until, status=status))
+        if event.status not in _HOLDS_UP:
+            return
+        self._is_held_up = True
+        until = None if event.delay_s is None else at + event.delay_s
+        if until is not None or self.is_caught_up:  # without an end it must not be told anew
+            self.feed(f.RateLimitSeen(**self._about, until=until, status=event.status))
 
     @_act.register
     def _(self, event: a.RateLimited, at: float) -> None:
         self.feed(f.RateLimitSeen(**self._about, until=_end_of(event, at)))
 
     def _ask(self, event: a.Asked, at: float) -> None:
+        whole = event.command or event.detail  # a title is one line: what runs is all of it
         question = Question(
             id=event.id,
-            text=f"{event.text}\n{event.detail}".rstrip() if event.detail else event.text,
+            text=f"{event.text}\n{whole}".rstrip() if whole else event.text,
             choices=event.choices,
             asked_at=at,
             is_permission=event.is_permission,
-            about=f"{event.tool}({event.detail})" if event.tool else "",
-            danger=danger_of(event.detail or event.text) if event.is_permission else "",
+            about=f"{event.tool}({whole})" if event.tool else "",
+            danger=danger_of(whole or event.text) if event.is_permission else "",
+            command=event.command,
+            is_editable=event.is_editable,
         )
         self.feed(f.AgentAsked(**self._about, question=question))
 
@@ -361,7 +366,7 @@ class Watch:
             try:
                 await self.change_kernel_limits(limits)
             except EngineError as error:  # less memory than it has, for example: it works on
-                note = f"not every limit could be changed: {error}"
+                note = f"plait could not change every limit: {error}"
                 self.logbook.remark(LogKind.ERROR, note, self.clock.now())
         await self.host.set_limits(self.attempt, limits)
 
@@ -388,7 +393,9 @@ class Watch:
         elif data:
             await self.send(data)
         else:
-            self.logbook.remark(LogKind.NOTE, "it hears it after this turn", self.clock.now())
+            self.logbook.remark(
+                LogKind.NOTE, "it reads this after its current turn", self.clock.now()
+            )
 
     async def close(self) -> None:
         """Write down the rest of what was seen; nobody waits for it."""

@@ -1,18 +1,18 @@
 """Define the seam between a run and each way of making a workspace."""
 
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import Protocol
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.results import Change
 from engine.plan.model import Plan
 from engine.review.comparing import DiffWanted
 from engine.review.desk import MergeDesk
 from engine.review.landing_results import Landings
 from engine.site.seam import SpaceAddress
+from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +84,11 @@ class Workshop(Protocol):
     async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """Return what an attempt has changed; of one that runs, so far."""
 
+    async def sides(self, state: RunState, w: Worker, wanted: DiffWanted) -> tuple[FileSides, ...]:
+        """Return files of the same comparison whole, as they were and as they are."""
+
     def merging(self, state: RunState) -> MergeDesk:
-        """Return the desk where humans decide about merges.
+        """Return the part where humans decide about merges.
 
         Raises:
             WorkspaceError: Nothing is merged here.

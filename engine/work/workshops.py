@@ -4,7 +4,7 @@ It works in the user's repository alone: what lies where a worker lives is asked
 """
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -28,7 +28,7 @@ from engine.git.stacking import StackConflict, stack_base
 from engine.git.staging import MOST_NEW
 from engine.git.workspace import check_space
 from engine.ids import AttemptId, RunId, WorkerId
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, Plan, RetryMode
 from engine.review.change import HistoryWanted, left_out_note, measured
@@ -46,6 +46,7 @@ from engine.site.seam import Brought, Collecting, Filling
 from engine.site.seeds import Seeds
 from engine.site.sites import Sites
 from engine.store.layout import Layout
+from engine.values import dataclass
 from engine.work.folders import FolderWorkshop
 from engine.work.workplace import address_of, new_workplace, terms_of, workplace
 from engine.work.workshop import BaseClash, Kept, Made, Workshop
@@ -135,8 +136,8 @@ class GitWorkshop:
     async def _is_users(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> bool:
         """Return whether setup can read nothing here that an agent wrote.
 
-        The workspace begins with the run's base, that is in the user's history (a worker's branch
-        may be named as base), and nobody has worked in the HOME or writes where all can.
+        The workspace begins with the run's base, and that base is in the user's history: a worker's
+        branch may be named as base. Nobody has worked in the HOME, or writes where all can.
         """
         # A seed made from an agent's files would reach every later tree, and its checks.
         holes = state.plan.runtime.holes
@@ -192,12 +193,16 @@ class GitWorkshop:
         """Return what an attempt has changed; of one that runs, so far."""
         return await self._comparisons.diff(state, w, wanted, self._pictures(state, w.id))
 
+    async def sides(self, state: RunState, w: Worker, wanted: DiffWanted) -> tuple[FileSides, ...]:
+        """Return files of the same comparison whole, as they were and as they are."""
+        return await self._comparisons.sides(state, w, wanted, self._pictures(state, w.id))
+
     def _pictures(self, state: RunState, worker: WorkerId) -> Path:
         """Return the folder of the snapshots that were shown while the worker ran."""
         return self._layout.worker(state.run, worker) / "looked_at"
 
     def merging(self, state: RunState) -> MergeDesk:
-        """Return the desk where humans decide about merges."""
+        """Return the part where humans decide about merges."""
         del state
         return self._desk
 
@@ -227,7 +232,10 @@ class GitWorkshop:
             brought = await self._seen_last(state, w, gone)
         found = brought.change
         if isinstance(found, CollectRefused):
-            why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
+            why = (
+                f"plait did not accept its work: {found.reason}; the work is still in "
+                f"{found.workspace}"
+            )
             return Kept(error=why)
         if found is None:
             raise AssertionError  # only folders without git have no commits
@@ -353,7 +361,7 @@ class Workshops:
             return self._folders
         if self._git is None:
             raise WorkspaceError(
-                f"{plan.runtime.isolation} needs a git repository, and there is none here",
+                f"{plan.runtime.isolation} needs a git repository, and this folder is not in one",
                 hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
             )
         return self._git

@@ -1,4 +1,4 @@
-"""Where real clients are looked for, and the one piece of work that each of them is given.
+"""Find the real clients, and define the one piece of work that each of them gets.
 
 They are looked for in the folder that `PLAIT_AGENTS_BIN` names (by default the one that
 `make clients` fills), else on the PATH. `PLAIT_AGENTS`

@@ -1,4 +1,4 @@
-"""What the tests with real clients share: a scripted model, a folder, and where the clients are."""
+"""Define what tests with real clients share: a scripted model, a folder, the clients' places."""
 
 import re
 import shutil

@@ -9,6 +9,7 @@ import contextlib
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,13 @@ _KINDS = {
     500: "api_error",
     529: "overloaded_error",
 }
-"""How vendors name what is wrong, by the status that they answer with."""
+"""The names that vendors give to errors, by the status of their answer."""
+_KINDS_OF_GOOGLE = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+}
 _SHELL = re.compile(
     r'"(?:bash|run_shell_command|run_commands|exec_command|shell(?:_command)?)"', re.IGNORECASE
 )
@@ -62,7 +69,7 @@ class ModelServer:
     """A running server.
 
     Attributes:
-        requests: The bodies that it got and that offered tools.
+        requests: The bodies that it got and that offered tools, at the `moments` beside them.
         logins: What came as authorization, one for each request.
         in_flight: How many requests are being answered now; `peak` is the most there ever were.
         gate: What turns that wait wait for.
@@ -76,6 +83,7 @@ class ModelServer:
     is_by_conversation: bool = False
     wants_tools: bool = True
     requests: list[dict[str, Any]] = field(default_factory=list)
+    moments: list[float] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
     wanted_login: str = ""
     in_flight: int = 0
@@ -112,6 +120,7 @@ class ModelServer:
             return Turn(text="ok")
         with self._asked:
             self.requests.append(body)
+            self.moments.append(time.time())
             self._asked.notify_all()
             arrived = len(self.requests) - self._before - 1
             number = _results_in(body) if self.is_by_conversation else arrived
@@ -197,9 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.model.gate.wait(60)
         self.model.is_over.wait(turn.takes_s)
         if turn.status:
-            message = turn.refusal or f"scripted failure {turn.status}"
-            error = {"type": _KINDS.get(turn.status, "invalid_request_error"), "message": message}
-            self._json({"type": "error", "error": error}, turn.status, turn.headers)
+            self._json(refusal(self.path, turn), turn.status, turn.headers)
         elif self.path.split("?")[0].endswith(":generateContent"):
             self._json(gemini_events(turn)[0])
         elif "chat/completions" in self.path and not body.get("stream") and not turn.hangs:
@@ -231,6 +238,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
         if turn.hangs:
             self.model.is_over.wait()
+
+
+def refusal(path: str, turn: Turn) -> dict[str, Any]:
+    """Return what refuses, as the vendor words it whose path was asked."""
+    message = turn.refusal or f"scripted failure {turn.status}"
+    if "enerateContent" not in path:
+        kind = _KINDS.get(turn.status, "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}
+    error: dict[str, Any] = {"code": turn.status, "message": message}
+    error["status"] = _KINDS_OF_GOOGLE.get(turn.status, "UNAVAILABLE")
+    if wait := turn.headers.get("retry-after"):
+        kind = "type.googleapis.com/google.rpc.RetryInfo"
+        error["details"] = [{"@type": kind, "retryDelay": f"{wait}s"}]
+    return {"error": error}
 
 
 def _results_in(body: dict[str, Any]) -> int:

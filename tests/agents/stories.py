@@ -1,4 +1,4 @@
-"""What each client cannot do, and how it says what its model or its network refuses.
+"""List what each client cannot do, and its words when its model or its network refuses.
 
 `docs/agents.md` shows the same, and a test holds that they agree.
 """
@@ -18,13 +18,13 @@ SHOWS = {
     "pi": FIGURES,
     **dict.fromkeys(("claude-acp", "codex-acp", "copilot-acp"), ("context",)),
 }
-"""What status shows of a client while it works, beside its tool."""
+"""The figures of a working client that status shows beside its tool."""
 TELLS_NO_TOOL = ("opencode", "opencode-acp", "mini")
 """They tell of a command when it has ended, or never."""
 _CANNOT_ASK = ("codex", "gemini", "opencode", "copilot", "qwen", "pi", "cline", "aider", "mini")
 CANNOT = {
     **{(s, a): "it cannot ask" for s in ("allowed", "denied") for a in _CANNOT_ASK},
-    **{("steer", a): "it hears nothing while it works" for a in ("cline", "aider", "mini")},
+    **{("steer", a): "it reads no messages while it works" for a in ("cline", "aider", "mini")},
     **{(s, "aider"): "it runs no tool" for s in ("cancel in a tool", "server killed")},
 }
 """Stories that a client has not, each with its reason."""
@@ -45,13 +45,39 @@ KEYS = {  # cline has its key in its own file
     **dict.fromkeys(("opencode", "opencode-acp", "qwen", "qwen-acp"), "OPENAI_API_KEY"),
     **dict.fromkeys(("pi", "aider", "mini"), "OPENAI_API_KEY"),
 }
-TELLS_WAIT = ("claude",)
-"""Those that tell until when they wait for a model that has too much to do."""
+UNTIL, WAITS, SILENT = "until when it waits", "that it waits", "nothing"
+TELLS_WAIT = {
+    **dict.fromkeys(("claude", "gemini", "opencode", "pi", "aider", "mini"), UNTIL),
+    **dict.fromkeys(("claude-acp", "opencode-acp"), UNTIL),
+    **dict.fromkeys(("codex", "copilot", "qwen", "codex-acp", "qwen-acp"), WAITS),
+    **dict.fromkeys(("cline", "gemini-acp", "copilot-acp"), SILENT),
+}
+"""The word of each client about a model that has too much to do."""
+TELLS_OTHERWISE = {("codex", 529): SILENT, ("codex-acp", 529): SILENT}
 TELLS_NETWORK = {
     **dict.fromkeys(("claude", "codex", "copilot", "pi"), "its model could not be asked"),
     "copilot-acp": "server error",
 }
 """The words of those that say that their model cannot be reached; the others try on in silence."""
+ASKS_EARLY = {("gemini", 529), ("gemini-acp", 529)}
+"""They ask again by a schedule of their own, whatever their server says."""
+
+
+def told_of(agent: str, status: int) -> str:
+    """Return what a client says while it waits for a model that answered with this status."""
+    return TELLS_OTHERWISE.get((agent, status), TELLS_WAIT[agent])
+
+
+def wait_table() -> str:
+    """The words of all clients about such a model, as `docs/agents.md` shows them."""
+    lines = ["| the client says | after 429 | after 529 |", "| --- | --- | --- |"]
+    for word in (UNTIL, WAITS, SILENT):
+        cells = [
+            ", ".join(f"`{agent}`" for agent in CLIENTS if told_of(agent, status) == word)
+            for status in (429, 529)
+        ]
+        lines.append(f"| {word} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def page_table() -> str:

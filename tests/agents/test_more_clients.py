@@ -104,7 +104,7 @@ def test_a_refusal_of_the_model_is_a_failure(agent: str, folder: Path, serve: Se
 def test_a_kill_of_the_group_alone_leaves_the_tool_alive(
     agent: str, folder: Path, serve: Serve
 ) -> None:
-    """What a cancel must do more: each of them gives a tool a session and group of its own."""
+    """A cancel must do more: each of them gives a tool a session and group of its own."""
     server = serve(work_for(agent, command="echo partial > hello.txt; sleep 604"))
     server.is_by_conversation = True
     running = RunningAgent(adapter_named(agent), request_for(agent, folder, server))

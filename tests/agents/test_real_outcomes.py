@@ -1,4 +1,4 @@
-"""What a run makes of limits, budgets and logins as the real Claude Code and Codex tell them."""
+"""A run understands limits, budgets and logins as the real Claude Code and Codex report them."""
 
 import json
 import time

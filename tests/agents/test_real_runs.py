@@ -161,7 +161,7 @@ def test_claude_is_steered_while_it_works(folder: Path, serve: Serve) -> None:
         wait_event(process, "ToolUsed")
         said = real.shell.plait("steer", "work/worker_1", "Use spaces.")
         assert said.code == 0
-        assert "it has not heard that yet" in said.err  # its tool goes on
+        assert "the agent has not read it yet" in said.err  # its tool goes on
         assert wait_event(process, "Steered")["delivery"] == "queued"
         Path(real.status()["workspace"], "go").touch()
         assert wait_event(process, "Steered")["delivery"] == "delivered"
@@ -177,7 +177,7 @@ def test_codex_is_told_when_it_is_taken_up_again(folder: Path, serve: Serve) -> 
     with real.running() as process:
         wait_event(process, "ToolUsed")
         assert real.shell.plait("steer", "work/worker_1", "Use spaces.").code == 0
-        assert "when it is taken up again" in real.shell.plait("logs", "work/worker_1").out
+        assert "when it resumes" in real.shell.plait("logs", "work/worker_1").out
         Path(real.status()["workspace"], "go").touch()
         events = rest_of(process)
     result = events[-1]["report"]["steps"]["work"]["worker_results"][0]

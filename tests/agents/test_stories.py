@@ -17,6 +17,7 @@ from tests.agents.clients import HINT, Serve, work_for
 from tests.agents.model_server import PATIENCE_S, Turn
 from tests.agents.real_runs import RealRun, until_running, wait_shown
 from tests.agents.stories import (
+    ASKS_EARLY,
     BEGINS_ANEW,
     CANNOT,
     CLIENTS,
@@ -26,14 +27,17 @@ from tests.agents.stories import (
     STORIES,
     TELLS_NETWORK,
     TELLS_NO_TOOL,
-    TELLS_WAIT,
+    UNTIL,
+    WAITS,
+    told_of,
 )
 from tests.support.shells import rest_of, wait_event
 
 pytestmark = pytest.mark.real_agents
 
-NO_SUCH_MODEL = "model.* not (?:known|found)|model .*may not exist"
+NO_SUCH_MODEL = "model.* (?:unknown|not found)|model .*may not exist"
 LONGEST_CANCEL_S = 10.0
+WAIT_S = 8
 LONGEST_REFUSAL_S = 20.0
 CELLS = [(story, agent) for story in STORIES for agent in CLIENTS if (story, agent) not in CANNOT]
 
@@ -119,7 +123,7 @@ def is_steered(agent: str, folder: Path, serve: Serve) -> None:
         until_running(process)
         begun = real.wait_work("begun")
         said = real.shell.plait("steer", "work/worker_1", "Use spaces.")
-        assert "it has not heard that yet" in said.err
+        assert "the agent has not read it yet" in said.err
         (begun.parent / "go").touch()
         events = rest_of(process)
     assert [e["delivery"] for e in events if e["type"] == "Steered"] == ["queued", "delivered"]
@@ -201,16 +205,29 @@ def meets_404(agent: str, folder: Path, serve: Serve) -> None:
 
 
 def waits_for(status: int, agent: str, folder: Path, serve: Serve) -> None:
-    busy = Turn(status=status, headers={"retry-after": "4"})
+    busy = Turn(status=status, headers={"retry-after": str(WAIT_S)})
     first, last = work_for(agent)
     real = refused(agent, folder, serve, busy, first, last)
+    named = "busy" if agent == "mini" else str(status)
     with real.running() as process:
-        if agent in TELLS_WAIT:
+        if told_of(agent, status) == UNTIL:
             met = wait_event(process, "RateLimitMet")
-            assert met["status"] == str(status)
-        result = result_of(process)
+            assert met["status"] == named
+            worker = real.status()
+            assert (worker["badges"], worker["rate_limited_until"]) == (
+                ["rate_limited"],
+                met["until"],
+            )
+            assert -1 < met["until"] - real.server.moments[0] - WAIT_S < WAIT_S
+        events = rest_of(process)
+    later = [(e["until"], e["status"]) for e in events if e["type"] == "RateLimitMet"]
+    if told_of(agent, status) != UNTIL:
+        assert set(later) == ({(None, named)} if told_of(agent, status) == WAITS else set())
+    result = events[-1]["report"]["steps"]["work"]["worker_results"][0]
     assert result["outcome"] == "success", result
     assert real.committed() == "hello\n"
+    waited_s = real.server.moments[1] - real.server.moments[0]
+    assert (waited_s > WAIT_S - 0.5) is ((agent, status) not in ASKS_EARLY), waited_s
 
 
 def meets_429(agent: str, folder: Path, serve: Serve) -> None:

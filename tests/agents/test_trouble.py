@@ -1,18 +1,22 @@
-"""What a run says of a model that refuses: the key by its name, the model, the time to wait."""
+"""A run names why a model refuses: the key by its name, the model, the time to wait."""
 
+import contextlib
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agents.clients import WORK, Serve
 from tests.agents.model_server import Turn
-from tests.agents.real_runs import RealRun, wait_shown
+from tests.agents.real_runs import RealRun, until_running, wait_shown
 from tests.support.shells import rest_of, wait_event
 
 pytestmark = pytest.mark.real_agents
 
 AGENTS = ("claude", "codex")
+Lost = tuple[RealRun, subprocess.Popen[str]]
 
 
 @pytest.mark.parametrize(("agent", "model"), [("claude", "claude-opus-9"), ("codex", "gpt-5.5")])
@@ -75,26 +79,47 @@ def test_a_context_that_is_full_is_said_in_words(agent: str, folder: Path, serve
     assert result["error"].startswith("the context of its model is full: ")
 
 
-def test_a_network_that_is_lost_is_said_in_words(folder: Path, serve: Serve) -> None:
-    server = serve(WORK)
-    real = RealRun(folder, "claude", server)
+@contextlib.contextmanager
+def without_its_server(agent: str, folder: Path, serve: Serve) -> Iterator[Lost]:
+    """A run whose model server goes while the agent is in its first tool."""
+    looks = Turn(text="I look.", runs="touch begun; until test -e go; do sleep 0.05; done")
+    server = serve([looks, WORK[1]])
+    real = RealRun(folder, agent, server)
     real.plan()
-    server.close()
-    result = real.run()
+    with real.running() as process:
+        until_running(process)
+        begun = real.wait_work("begun")
+        server.close()
+        (begun.parent / "go").touch()
+        yield real, process
+
+
+def test_a_network_that_is_lost_is_said_in_words(folder: Path, serve: Serve) -> None:
+    with without_its_server("claude", folder, serve) as (_, process):
+        result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
     assert (result["outcome"], result["cause"]) == ("failed", "AGENT")
     assert result["error"].startswith("its model cannot be reached over the network: ")
 
 
 def test_codex_that_waits_for_the_network_says_so(folder: Path, serve: Serve) -> None:
-    server = serve(WORK)
-    real = RealRun(folder, "codex", server)
-    real.plan()
-    server.close()
-    with real.running() as process:
-        wait_event(process, "WorkerMoved", after="RUNNING")
+    with without_its_server("codex", folder, serve) as (real, process):
         wait_shown(real, "its model could not be asked (Connection failed")
         assert real.shell.plait("cancel", "work/worker_1").code == 0
         rest_of(process)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_provider_where_nothing_answers_starts_no_run(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve(WORK)
+    real = RealRun(folder, agent, server)
+    real.plan()
+    server.close()
+    refused = real.shell.plait(*real.words)
+    assert refused.code != 0
+    assert "cannot reach its provider at 127.0.0.1:" in refused.err
+    assert not server.logins
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -34,6 +34,36 @@ def of_claude(home: Path) -> None:
     write(home, files)
 
 
+PLUGIN_OF_CODEX = ".codex/plugins/cache/mk/tea/1.0"
+
+
+def of_codex(home: Path) -> None:
+    """A plugin that is switched on, with a skill."""
+    config = home / ".codex/config.toml"
+    files = {
+        f"{PLUGIN_OF_CODEX}/.codex-plugin/plugin.json": '{"name": "tea", "version": "1.0"}',
+        f"{PLUGIN_OF_CODEX}/skills/pour/SKILL.md": SKILL.replace("brew", "pour").replace(
+            "Brews", "Pours"
+        ),
+        ".codex/config.toml": f'{config.read_text()}\n[plugins."tea@mk"]\nenabled = true\n',
+    }
+    write(home, files)
+
+
+@pytest.mark.parametrize("agent", ["codex", "codex-acp"])
+@pytest.mark.parametrize("wish", ["all", "instructions"])
+def test_a_plugin_of_codex_brings_its_skill(
+    wish: str, agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve(WORK)
+    server.is_by_conversation = True
+    user = Kept(agent, folder, server)
+    of_codex(user.home)
+    result = user.run(user_settings=wish)
+    assert result["outcome"] == "success", result
+    assert ("Pours the tea of plait" in json.dumps(server.requests)) is (wish == "all")
+
+
 @pytest.mark.parametrize("agent", ["claude", "claude-acp"])
 @pytest.mark.parametrize("is_wanted", [False, True])
 def test_a_plugin_s_skill_reaches_it_and_its_hook_where_that_is_wanted(

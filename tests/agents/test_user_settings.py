@@ -193,7 +193,7 @@ def uses_tool(agent: str) -> Turn:
 
 
 def most_offered(server: ModelServer) -> int:
-    """How often a request offers the tool of the MCP server, at most."""
+    """Return the most times that one request offers the tool of the MCP server."""
     offered = (json.dumps(body["tools"]) for body in server.requests)
     return max(len(re.findall(r'"name": "[^"]*tell_weather"', tools)) for tools in offered)
 

@@ -18,6 +18,9 @@ import anyio
 
 from engine import Engine
 
+IN_MEMORY = "/dev/shm"  # noqa: S108 - a folder of our own is made in it
+FOLDER = os.environ.get("BENCH_DIR", IN_MEMORY if Path(IN_MEMORY).is_dir() else None)
+"""In memory by default: on ext4 one checkout of 4,000 files took 0.6 s and the next one 2 s."""
 FILES, FOLDERS, WORKERS, ATTEMPTS = 4_000, 40, 6, 9
 LANDED, ENDED = "Landed", "RunWaiting"
 PAUSE_S = 0.5
@@ -84,7 +87,7 @@ async def attempt(engine: Engine, _setup: str | None) -> dict[str, float]:
 
 async def main(what: str, setup: str | None) -> None:
     """Measure in a fresh repository with a home and state of its own."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=FOLDER, prefix="plait-bench-") as folder:
         root = Path(folder)
         environment = {**os.environ, "HOME": folder, "PLAIT_STATE_HOME": str(root / "state")}
         names = {

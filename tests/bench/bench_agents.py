@@ -1,4 +1,4 @@
-"""How long a record of a real agent takes to be understood, beside `json.loads` of the same line.
+"""Measure the time to read a record of a real agent, beside `json.loads` of the same line.
 
 Run it by itself: `python -m tests.bench.bench_agents`. It prints a table and judges nothing.
 """

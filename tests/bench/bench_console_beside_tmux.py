@@ -2,8 +2,8 @@
 
 Read ratios, not milliseconds: the machine is whatever it is. Both record: plait by its keepers,
 tmux by `pipe-pane`. Both show: each draws into a terminal of 200 by 50, read as fast as it can.
-The programs of a flood stand ready on both sides and are let go at one moment; plait is done when
-its screen says that all have settled, tmux when all its panes are dead.
+The programs of a flood are ready on both sides and start at one moment. plait is done when its
+screen says that all have settled, tmux when all its panes are dead.
 """
 
 import json
@@ -100,7 +100,7 @@ def _wait(console: PtyConsole, found: bytes, seconds: float = 60) -> None:
 
 
 def _shown_at(console: PtyConsole, text: str, seconds: float) -> float:
-    """When a text stood on the terminal; read first and looked at later, to take nobody's time."""
+    """Return when a text stood on the terminal; read first, look later: that takes no time."""
     screen = pyte.Screen(*SIZE)
     stream = pyte.ByteStream(screen)
     stream.feed(console.written)
@@ -133,7 +133,7 @@ def _gate() -> Iterator[Path]:
 
 
 def _let_go(gate: Path, count: int) -> float:
-    """Wait until so many are ready; when they were let go."""
+    """Wait until so many are ready, start them, and return the time."""
     deadline = time.monotonic() + 60
     while len(list(gate.glob("ready.*"))) < count:
         assert time.monotonic() < deadline, "not all of them are ready"
@@ -198,16 +198,6 @@ def _latencies(what: str, times: list[float]) -> Iterator[Row]:
     yield Row("  p95", times[int(len(times) * 0.95)], 25, "ms")
 
 
-def _pressed(console: PtyConsole, key: bytes, shown: bytes = b"") -> float:
-    """Milliseconds from a key to its letter on the terminal, or to what else shows that it came."""
-    began, seen = time.perf_counter(), b""
-    console.press(key)
-    while (shown or key) not in seen and time.perf_counter() - began < 5:
-        if select.select([console.master], [], [], 0.5)[0]:
-            seen += os.read(console.master, 65_536)
-    return (time.perf_counter() - began) * 1e3
-
-
 def paced() -> Iterator[Row]:
     """Eight programs at 5,000 lines a second each; keys typed into a picker meanwhile."""
     with _project() as shell, _console(shell) as console:
@@ -225,13 +215,13 @@ def paced() -> Iterator[Row]:
         shares = {n: (sum(map(cpu_seconds, pids)) - before[n]) / took for n, pids in rows.items()}
         moves = []
         for n in range(KEYS):
-            moves.append(_pressed(console, b"lh"[n % 2 : n % 2 + 1], _FOCUSED))
+            moves.append(console.latency_ms(b"lh"[n % 2 : n % 2 + 1], _FOCUSED))
             read_for(console.master, 0.05)
         console.press(b"w")
         read_for(console.master, 0.5)
         times = []
         for n in range(KEYS):
-            times.append(_pressed(console, b"qzQZ"[n % 4 : n % 4 + 1]))
+            times.append(console.latency_ms(b"qzQZ"[n % 4 : n % 4 + 1]))
             read_for(console.master, 0.05)
             console.press(b"\x7f")
             read_for(console.master, 0.05)

@@ -58,7 +58,7 @@ FLOOD = f"yes {'x' * 146} | head -n {LINES}"
 
 @dataclass(frozen=True)
 class Cost:
-    """What some work took."""
+    """The time that some work took."""
 
     wall_s: float
     cpu_s: float
@@ -319,7 +319,7 @@ async def resume() -> list[Row]:
 
 
 def _write_journal(store: SqliteStore) -> int:
-    """A run of many workers of one step, told by the facts that one of each makes."""
+    """Write a run of many workers of one step, by the facts that one of each makes."""
     plan = a_plan(a_step("a", FACTS // 3, merge=MergeMode.EACH), max_concurrent_workers=AT_ONCE)
     journal = Journal.create(RunId("r"), store, plan, {})
     state, count = initial_state(RunId("r"), plan), 0

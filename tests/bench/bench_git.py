@@ -1,4 +1,4 @@
-"""What the git room costs beside plain git, in one run: read the ratios, not the milliseconds.
+"""Measure the git room beside plain git, in one run: read the ratios, not the milliseconds.
 
 python -m tests.bench.bench_git [FILES]        (40,000 by default)
 """

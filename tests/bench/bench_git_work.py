@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ from engine.git.composition import Composed, LandRequest, compose
 from engine.git.landing import LandingDone, LandPrepared, land, prepare_landing
 from engine.git.merge3 import Merger
 from engine.git.removal import examine, remove
+from engine.site.trash import discard, lend
+from engine.store.layout import Layout
 from tests.bench.bench_engine import FOLDER
 from tests.support.git_lab import Lab
 from tests.support.measuring import Row
 from tests.support.repositories import RepositoryBuilder
 
-ROUNDS, LANDINGS, GROWN = 7, 50, 7_000
+ROUNDS, LANDINGS, GROWN, CROWD = 7, 50, 7_000, 8
 NAP_S = 5
 WORK = "for n in 1 2 3; do echo $n > new$n; done"
 
@@ -154,7 +157,11 @@ def _name(number: int) -> str:
     return f"{'abcdefgh'[number % 8]}{number % 16}/m{number % 120}/s{number % 1500}/f{number}.py"
 
 
-def _grown(place: Path) -> RepositoryBuilder:
+def _ten_each(number: int) -> str:
+    return f"d{number // 100}/e{number // 10 % 10}/f{number}.py"
+
+
+def _grown(place: Path, name: Callable[[int], str] = _name) -> RepositoryBuilder:
     """As repositories grow: files in many nested folders, a history, tags, all packed."""
     dice, built = random.Random(1), RepositoryBuilder(place)
 
@@ -167,7 +174,7 @@ def _grown(place: Path) -> RepositoryBuilder:
         who = f"A <a@example.org> {1_700_000_000 + commit * 60} +0000"
         stream.append(f"commit refs/heads/main\ncommitter {who}\ndata 2\nx\n")
         written = range(GROWN) if commit == 0 else dice.sample(range(GROWN), 10)
-        stream += [f"M 100644 inline {_name(n)}\n{text()}" for n in written]
+        stream += [f"M 100644 inline {name(n)}\n{text()}" for n in written]
         stream.append(f"reset refs/tags/v{commit}\nfrom refs/heads/main\n\n")
     built.git("fast-import", "--quiet", stdin="".join(stream).encode())
     built.git("reset", "-q", "--hard", "main")
@@ -222,6 +229,62 @@ async def crowds(root: Path) -> list[Row]:
     ]
 
 
+class Pool:
+    """A trash that lends trees of released workspaces."""
+
+    def __init__(self, lab: Lab, root: Path, layout: Layout) -> None:
+        self.lab, self.root, self.layout = lab, root, layout
+
+    async def release(self, name: str) -> None:
+        space = await self.lab.prepare(name)
+        request = CollectRequest(author=self.lab.me)
+        await discard(self.lab.repo, self.layout, await examine(self.lab.repo, space, request))
+
+    async def begin(self, name: str) -> None:
+        place = self.root / f"spare-{name.replace('/', '-')}"
+        spare = await lend(self.lab.repo, self.layout, self.lab.built.head, place)
+        assert spare is not None
+        await self.lab.prepare(name, base=self.lab.built.head, spare=spare)
+
+    async def bare(self, name: str) -> None:
+        words = ("worktree", "add", "-q", "--detach", str(self.root / name.replace("/", "-")))
+        await apart(lambda: self.lab.built.git(*words))
+
+
+async def at_once(work: Callable[[str], Awaitable[object]], names: list[str]) -> None:
+    """Do the same for several names, beside each other."""
+    async with anyio.create_task_group() as tasks:
+        for name in names:
+            tasks.start_soon(work, name)
+
+
+async def released(root: Path) -> list[Row]:
+    """Workspaces that begin with released trees, one by one and eight at once, in CPU."""
+    lab = await Lab.open(root / "released", _grown(root / "lending", _ten_each))
+    pool = Pool(lab, root, await to_thread.run_sync(Layout, lab.repo.plait_dir))
+    await apart(pool.layout.make)
+    await pool.release("r8/first/worker_1@1")
+    single: list[tuple[float, float]] = []
+    for number in range(ROUNDS):
+        name = f"r8/one/worker_{number + 1}@1"
+        ours = await worked(partial(pool.begin, name))
+        single.append((ours, await worked(partial(pool.bare, name))))
+        await pool.release(name)
+    first = [f"r7/first/worker_{number + 1}@1" for number in range(CROWD)]
+    for name in first:
+        await lab.prepare(name)
+    for name in first:
+        await pool.release(name)
+    names = [f"r9/crowd/worker_{number + 1}@1" for number in range(CROWD)]
+    ours = await worked(partial(at_once, pool.begin, names))
+    crowd = [(ours, await worked(partial(at_once, pool.bare, names)))]
+    peer = "worktree add"
+    return [
+        _ratio(f"a workspace of {GROWN:,} files from a released one", single, 0.25, peer),
+        _ratio(f"{CROWD} at once", crowd, 0.3, peer),
+    ]
+
+
 def _ratio(what: str, pairs: list[tuple[float, float]], bound: float, peer: str) -> Row:
     ours = statistics.median(pair[0] for pair in pairs)
     theirs = statistics.median(pair[1] for pair in pairs)
@@ -237,7 +300,12 @@ async def main(files: int) -> int:
         root = Path(folder)
         lab = await Lab.open(root, RepositoryBuilder.with_files(root / "repo", files))
         print(f"{files} files")
-        groups = (lambda: workers(lab, root), lambda: landings(root), lambda: crowds(root))
+        groups = (
+            lambda: workers(lab, root),
+            lambda: released(root),
+            lambda: landings(root),
+            lambda: crowds(root),
+        )
         for group in groups:
             for row in await group():
                 print(row, flush=True)

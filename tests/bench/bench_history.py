@@ -1,4 +1,4 @@
-"""What a history costs: searches and figures over many runs, and an engine that shares its runs.
+"""Measure a history: searches and figures over many runs, and an engine that shares its runs.
 
 Read bounds, not milliseconds beyond them: the machine is whatever it is. The engine is this
 process, so its CPU is that of this process with all its threads, without keepers and agents.

@@ -1,4 +1,4 @@
-"""What keepers cost, each row beside a peer or a bare spawn in the same run: `python -m` this.
+"""Measure keepers, each row beside a peer or a bare spawn in the same run: `python -m` this.
 
 Read ratios and bounds, not milliseconds: the machine is whatever it is. A row says `ok` when it is
 within its bound. Files lie in memory unless BENCH_DIR says otherwise, because what a new file costs

@@ -1,4 +1,4 @@
-"""What merging in memory costs, beside `git merge` and `git merge --abort` in a working tree.
+"""Measure merging in memory, beside `git merge` and `git merge --abort` in a working tree.
 
 Each row is measured beside its peer in the same run, in processor time; read ratios. `python -m` it
 or run the file; it ends with 1 where a bound is broken.

@@ -1,4 +1,4 @@
-"""What reviewing costs: a long diff on screen, scrolled and jumped through; a review of a thousand
+"""Measure reviewing: a long diff on screen, scrolled and jumped through; a review of a thousand
 conflicts, opened and decided key by key.
 
 The whole console draws, headless. Times are processor time of the console's own thread, so that a
@@ -7,6 +7,7 @@ stand-in engine takes in the same thread is taken off. Run by `make bench`.
 """
 
 import gc
+import random
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -79,6 +80,20 @@ def long_diff() -> ChangeDiff:
     return ChangeDiff(against="base", files=(FileDiff(path="src/a.py", hunks=hunks),))
 
 
+def moved_diff() -> ChangeDiff:
+    """Half of the lines in one file before, all of them in another one after, block by block."""
+    texts = [f"    value_{n} = function({n}, name='{n % 97}')" for n in range(LINES // 2)]
+    blocks = [texts[at : at + 40] for at in range(0, len(texts), 40)]
+    random.Random(1).shuffle(blocks)
+    moved = [text for block in blocks for text in block]
+    files = []
+    for path, sign, side in (("a.py", Sign.REMOVED, texts), ("b.py", Sign.ADDED, moved)):
+        lines = tuple(DiffLine(sign, text, n, n) for n, text in enumerate(side, 1))
+        hunks = tuple(Hunk(lines=lines[at : at + 80]) for at in range(0, len(lines), 80))
+        files.append(FileDiff(path=path, hunks=hunks))
+    return ChangeDiff(against="base", files=tuple(files))
+
+
 @asynccontextmanager
 async def console(port: FakePort, view: EngineView, worker: str) -> AsyncIterator[PlaitApp]:
     """A console on its first screen."""
@@ -119,16 +134,35 @@ async def diff_bars(bars: Bars) -> None:
             await anyio.sleep(_STEP_S * 2)
             paint = await first_paint(app, screen, worker)
             grown = psutil.Process().memory_info().rss - held
+            downs = [await pressed(app, screen, "down") for _ in range(100)]
             pages = [await pressed(app, screen, "page_down") for _ in range(100)]
             jump = await pressed(app, screen, "last")
             back = await pressed(app, screen, "first")
             group.cancel_scope.cancel()
     pages.sort()
+    downs.sort()
     bars.row(f"diff of {LINES} lines: painted", paint * 1e3, 300, "ms")
     bars.row("  memory for it", grown / 2**20, 20, "MB")
+    bars.row("  a cursor key, 95 of 100", downs[94] * 1e3, 12, "ms")
     bars.row("  a page further, 95 of 100", pages[94] * 1e3, 60, "ms")
     bars.row("  jump to the end, and back", max(jump, back) * 1e3, 100, "ms")
     bars.row("  longest stall of the event loop", stalls.longest * 1e3, STALL_S * 1e3, "ms")
+
+
+async def moved_bars(bars: Bars) -> None:
+    """Paint a change that only moves code, in blocks, and show all of it."""
+    worker, view = "implement/worker_1", csvlite()
+    port = FakePort(view, diffs={worker: moved_diff()})
+    async with console(port, view, "port/worker_1") as app:
+        await app.switch_mode("diff")
+        screen = app.screen
+        assert isinstance(screen, DiffScreen)
+        await until(lambda: screen.reading.reason)
+        gc.collect()
+        paint = await first_paint(app, screen, worker)
+        shown = await pressed(app, screen, "show_moved")
+    bars.row(f"diff of {LINES} moved lines: painted", paint * 1e3, 300, "ms")
+    bars.row("  all of them shown", shown * 1e3, 150, "ms")
 
 
 async def first_paint(app: PlaitApp, screen: DiffScreen, worker: str) -> float:
@@ -227,6 +261,7 @@ async def main() -> int:
     bars = Bars()
     gc.freeze()  # as a console on a terminal does
     await diff_bars(bars)
+    await moved_bars(bars)
     await review_bars(bars)
     return int(bars.missed)
 

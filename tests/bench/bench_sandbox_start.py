@@ -1,4 +1,4 @@
-"""What fencing a worker in costs beside a bare `git worktree add`: `python -m` this [FILES].
+"""Measure the start of a sandbox beside a bare `git worktree add`: `python -m` this [FILES].
 
 Rounds are interleaved, so that whatever else runs here weighs on all alike; read ratios. A worker's
 start is all of it: its worktree and private repository, its cgroups and profile, and its keeper

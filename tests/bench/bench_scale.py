@@ -1,6 +1,6 @@
 """Measure how the cost of the core and its journal grows with a run: `python -m` this.
 
-Attempts are only told of, by facts, so that one machine shows what a hundred thousand of them would
+No attempt runs: facts stand for them, so one machine shows what a hundred thousand of them would
 ask of the engine. Facts and events go through the real core into a real journal.
 """
 

@@ -5,6 +5,7 @@ its keepers, their agents and all gits together, as the kernel counts it for a p
 that this one waits for; what begins and ends an engine is measured alone and taken off.
 """
 
+import json
 import os
 import shutil
 import statistics
@@ -19,10 +20,22 @@ import anyio
 
 from engine import Agent
 from tests.bench.bench_engine import FOLDER, shell_cost
-from tests.support.measuring import Row
+from tests.support.measuring import Row, cpu_seconds
 
 FILES, PROMPTS, ROUNDS = 4_000, 20, 3
 COMMAND = ["sh", "-c", "true", "{prompt}"]
+PLAIT = Path(sys.executable).with_name("plait")
+AGAIN = """
+import os, sys
+from tui.cli import main
+from tests.support.measuring import children_and_self
+words, out = sys.argv[1:], os.dup(1)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+main(words)
+before = children_and_self()
+main(words)
+os.write(out, f"{(children_and_self() - before) * 1000}\\n".encode())
+"""
 
 
 @contextmanager
@@ -36,7 +49,7 @@ def repository() -> Iterator[Path]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"line {number}\n" * 20)
         me = "-c user.name=me -c user.email=me@localhost"
-        script = f"git init -q && git add -A && git {me} commit -qm x"
+        script = f"git init -q && git add -A && git {me} commit -qm x && git branch other"
         subprocess.run(["sh", "-c", script], cwd=place, check=True)
         yield place
 
@@ -80,13 +93,60 @@ def gits(place: Path, count: int) -> int:
     return sum('/git", ["' in line for line in started)
 
 
-def a_command(place: Path) -> list[Row]:
-    plait = Path(sys.executable).with_name("plait")
-    argv = {"status": [str(plait), "status", "-C", str(place)], "bare": [sys.executable, "-c", "0"]}
-    found = {name: [cpu_ms(words) for _ in range(9)] for name, words in argv.items()}
-    ratio = statistics.median(found["status"]) / statistics.median(found["bare"])
-    note = "finding the repository and reading the run's journal is in it"
-    return [Row("plait status ÷ python -c pass, CPU", ratio, 4, "x", note=note)]
+def commands(place: Path) -> list[Row]:
+    """Measure commands as shells ask them: what they cost beyond their work."""
+    bare = statistics.median(cpu_ms([sys.executable, "-c", "0"]) for _ in range(ROUNDS * 5))
+    worker = json.loads(said_by(place, "status", "--json"))["steps"][0]["workers"][0]["worker"]
+    rows = [a_command(["--help"], bare)]
+    rows += [a_command([*words, "-C", str(place)], bare) for words in (["status"], ["runs"])]
+    looks = [["status"], ["runs"], ["logs", worker], ["diff", worker], ["preview", "HEAD", "other"]]
+    with served(place) as engine:
+        for words in looks:
+            rows.append(an_answer([*words, "-C", str(place)], bare, engine))
+    return rows
+
+
+def a_command(words: list[str], bare: float) -> Row:
+    """Measure a command in a process of its own, without what it costs there a second time."""
+    whole = statistics.median(cpu_ms([str(PLAIT), *words]) for _ in range(9))
+    again = float(output_of([sys.executable, "-c", AGAIN, *words]).splitlines()[-1])
+    note = f"{whole:.0f} ms, of which {again:.0f} ms are its work"
+    return Row(f"plait {words[0]} ÷ python -c pass, CPU", (whole - again) / bare, 4, "x", note=note)
+
+
+def an_answer(words: list[str], bare: float, engine: int) -> Row:
+    """Measure a command that the engine runs: the shell's half beside a bare Python."""
+    argv = [str(PLAIT), *words]
+    output_of(argv)  # the first one of its kind loads it into the engine
+    before = cpu_seconds(engine)
+    each = [cpu_ms(argv) for _ in range(9)]
+    own = (cpu_seconds(engine) - before) / len(each) * 1000
+    note = f"the engine spends {own:.0f} ms on it"
+    what = f"plait {words[0]}, engine lives ÷ python -c pass, CPU"
+    return Row(what, statistics.median(each) / bare, 4, "x", note=note)
+
+
+@contextmanager
+def served(place: Path) -> Iterator[int]:
+    """An engine of the repository; its process id."""
+    process = subprocess.Popen([str(PLAIT), "serve", "-C", str(place)])
+    note = place / ".git/plait/engine.json"
+    try:
+        while not note.exists():
+            process.poll()
+            assert process.returncode is None
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def output_of(argv: list[str]) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def said_by(place: Path, *words: str) -> str:
+    return output_of([str(PLAIT), *words, "-C", str(place)])
 
 
 def main() -> None:
@@ -95,7 +155,7 @@ def main() -> None:
         anyio.run(prompts, sys.argv[2], int(sys.argv[3]))
         return
     with repository() as place:
-        rows = [*a_prompt(place), *a_command(place)]
+        rows = [*a_prompt(place), *commands(place)]
     for row in rows:
         print(row, flush=True)
     sys.exit(not all(row.is_kept for row in rows))

@@ -1,8 +1,8 @@
-"""How often the proposals are what humans made, on fixes that humans put into two release lines.
+"""Count how often proposals match what humans made of fixes that they put into two release lines.
 
-A project that maintains two lines puts the same fix into both by hand. With the older line before
-a fix as base, the older line after it as one side, and the newer line before it as the other, a
-merge meets just the conflicts that its maintainers met; the newer line after it is their answer.
+A project that maintains two lines puts the same fix into both by hand. The base is the older line
+before a fix. One side is the older line after it, the other the newer line before it. This merge
+meets the conflicts that the maintainers met, and the newer line after the fix is their answer.
 
 `python -m tests.bench.replay_releases FOLDER…`: a folder of one project's wheels each, as
 `pip download --no-deps` leaves them. Which step of the newer line answers which of the older is

@@ -71,7 +71,7 @@ def conflict_of(row: dict[str, str]) -> tuple[FileConflict, bytes]:
 
 
 def answers(text: TextMerge, human: bytes) -> dict[str, bytes]:
-    """Return the text that people put in the place of each hunk, where that can be told."""
+    """Return the text that people put instead of each hunk, where that is known."""
     lines: list[bytes] = []
     places: dict[int, str] = {}
     for piece in text.pieces:
@@ -89,7 +89,7 @@ def answers(text: TextMerge, human: bytes) -> dict[str, bytes]:
 
 
 def asked(rows: Iterable[dict[str, str]]) -> Iterator[Asked | None]:
-    """Yield the hunks of one merge in order; None for one whose answer cannot be told."""
+    """Yield the hunks of one merge in order; None for one whose answer is not known."""
     before: list[Pick | None] = []
     refusals = Refusals()
     for row in rows:

@@ -9,7 +9,7 @@ from tests.support.shells import Shell
 
 @pytest.fixture
 def site() -> str:
-    """The site where workers live; a story is told at another by a parameter of that name."""
+    """The site where workers live; a parameter of that name plays a story at another."""
     return "local"
 
 

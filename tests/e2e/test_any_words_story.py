@@ -262,7 +262,7 @@ def test_where_no_client_is_installed_agents_says_how_to_get_them(shell: Shell, 
     shell.env |= {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     said = shell.plait("agents")
     assert said.code == 0, said.err
-    installed = said.out.partition("to install")[0]
+    installed = said.out.partition("not installed, or")[0]
     assert "claude" not in installed
     assert "→ npm install -g @anthropic-ai/claude-code@latest" in said.out
     assert "→ uv tool install --python 3.12 aider-chat" in said.out

@@ -124,17 +124,18 @@ def test_a_day_at_the_console(day: Shell) -> None:
         console.do("fleet.no").shows("is asked to stop")
 
         _pick(console, "dig").do("fleet.no", "fleet.no").shows("dig/worker_1 is asked to stop")
-        console.do("fleet.no").shows("Kill dig/worker_1 now?").do("fleet.no").shows("is killed")
+        console.do("fleet.no").shows("Kill dig/worker_1 now?").do("fleet.no")
+        console.shows("dig/worker_1 has stopped")  # "is killed" may be gone before it is drawn
 
         _pick(console, "learn").do("fleet.retry_with").shows("retry learn/worker_1 with")
-        console.enters("read the manual").shows("begins again")
+        console.enters("read the manual").shows("starts again")
 
         _pick(console, "shout/worker_1").do("fleet.diff").shows("TWO by 1", "choose")
-        console.do("diff.yes").shows("chosen; its siblings")
-        console.do("diff.yes").shows("approved; landing")
+        console.do("diff.yes").shows("approve")
+        console.do("diff.yes").shows("is approved")
         console.do("diff.land").shows("landing shout/worker_1")
-        console.do("everywhere.go_fleet").shows("LANDED")
-        console.do("everywhere.quit_now")
+        console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.search")
+        console.enters("phase:review").shows("2 of 6").do("everywhere.quit_now")
         assert console.end() == 0
 
     steps = day.plait("status", "--json").json()["steps"]
@@ -149,12 +150,12 @@ def test_a_day_at_the_console(day: Shell) -> None:
 def test_a_run_is_started_reviewed_and_landed_within_the_console(day: Shell) -> None:
     with console_story(day, size=(80, 24)) as console:
         console.shows("No run yet", "✓ shouter", "enforced").do("everywhere.start")
-        console.shows("What is to be done?", "asker").press(b"say it loud")
+        console.shows("What should be done?", "asker").press(b"say it loud")
         console.shows("say it loud", "1 worker of asker").press(b"\t\t")
         console.shows("← asker →").press(_RIGHT * 4)
         console.shows("← shouter →", "1 worker of shouter").press(b"\r")
         console.shows("say-it-loud/worker_1", "REVIEW").do("fleet.diff").shows("TWO by 1")
-        console.do("diff.yes").shows("approved; landing").do("diff.land")
+        console.do("diff.yes").shows("is approved").do("diff.land")
         console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
         assert console.end() == 0
     assert (day.folder / "a.txt").read_text() == "one\nTWO by 1\nthree\n"
@@ -168,9 +169,9 @@ def test_all_that_failed_are_retried_with_one_text(day: Shell) -> None:
         console.enters("phase:failed").shows("4 of 20", "learn/worker_4")
         console.do("everywhere.first", "fleet.select", "everywhere.last").shows("✚ 4 marked")
         console.do("fleet.retry_with")
-        console.shows("retry 4 workers").enters("read the manual").shows("begins again")
-        console.do("everywhere.leave").shows("learn/worker_4", "REVIEW")
-        console.do("everywhere.quit_now")
+        console.shows("retry 4 workers").enters("read the manual").shows("starts again")
+        console.do("everywhere.leave", "everywhere.search")
+        console.enters("phase:review").shows("18 of 20").do("everywhere.quit_now")
         assert console.end() == 0
     for n in range(1, 5):
         assert "+read the manual" in day.plait("diff", f"learn/worker_{n}").out
@@ -205,10 +206,10 @@ def test_a_first_change_lands_in_a_repository_without_a_commit(shell: Shell) -> 
     try:
         with console_story(shell, size=(80, 24)) as console:
             console.shows("No run yet", "✓ starter").do("everywhere.start")
-            console.shows("What is to be done?").press(b"greet")
+            console.shows("What should be done?").press(b"greet")
             console.shows("greet", "1 worker of starter", "not in the base").press(b"\r")
             console.shows("greet/worker_1", "REVIEW").do("fleet.diff").shows("print(1)")
-            console.do("diff.yes").shows("approved; landing").do("diff.land")
+            console.do("diff.yes").shows("is approved").do("diff.land")
             console.do("everywhere.go_fleet").shows("LANDED").do("everywhere.quit_now")
             assert console.end() == 0
         assert (shell.folder / "hello.py").read_text() == "print(1)\n"
@@ -220,14 +221,14 @@ def test_a_first_change_lands_in_a_repository_without_a_commit(shell: Shell) -> 
 def test_a_console_is_left_and_come_back_to(day: Shell) -> None:
     with console_story(day, "run", "plait.yaml") as console:
         console.shows("I sleep now", "ASKS YOU").do("fleet.pause_run").shows("run is paused")
-        console.do("fleet.pause_run").shows("run goes on")
+        console.do("fleet.pause_run").shows("the run continues")
         _pick(console, "nap").do("fleet.pause").shows("nap/worker_1 is paused", "PAUSED")
         console.do("everywhere.back").shows("leave")
         console.press(b"l")
         assert console.end() == 0
     with console_story(day, "attach") as console:
         console.shows("PAUSED", "ASKS YOU")
-        _pick(console, "nap").do("fleet.pause").shows("goes on")
+        _pick(console, "nap").do("fleet.pause").shows("continues")
         console.do("everywhere.quit_now")
         assert console.end() == 0
     with console_story(day, "attach", "--watch") as console:
@@ -242,7 +243,9 @@ def test_a_run_that_nobody_was_asked_about_is_played_again(repository: Shell) ->
         assert terminal.end(seconds=60) in {0, 3}
         assert "start?" not in terminal.text
     with console_story(repository, "replay", "--speed", "0.001") as console:
-        console.shows("REPLAY  0:00 of", "0.001 times as fast").do("fleet.mark").shows("held")
+        console.shows("REPLAY  0:00 of", "0.001 times the speed").do("fleet.mark").shows(
+            "0:00, paused"
+        )
         console.do("fleet.no").shows("this is a replay")
         for _ in range(40):
             console.press(b".")

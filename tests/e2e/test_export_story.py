@@ -59,7 +59,7 @@ def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     drops(repository)
     again = repository.plait("export")
     assert again.code == 2
-    assert "nothing is written over" in again.err
+    assert "exists already and is not overwritten" in again.err
     assert repository.plait("export", "nosuch").code == 2
     assert not (folder / "casts").exists()
 
@@ -138,7 +138,7 @@ def refs_of(shell: Shell) -> dict[str, str]:
 
 
 def fetched(shell: Shell, said: str) -> dict[str, str]:
-    """The refs of a fresh clone that was told what a bundle's maker was told to say."""
+    """The refs of a fresh clone, made by the commands that the bundle's maker printed."""
     clone = Shell(shell.folder.parent / "fresh", shell.state)
     only_main = ("--no-local", "--single-branch")
     shell.git("clone", "-q", *only_main, str(shell.folder), str(clone.folder))
@@ -171,7 +171,10 @@ def test_the_work_of_an_interrupted_run_leaves_in_a_bundle_with_the_edits_it_beg
 def test_a_bundle_is_refused_before_anything_runs_and_never_empty(repository: Shell) -> None:
     (repository.folder / "plait.yaml").write_text(LOST)
     idle = ("run", "plait.yaml", "--pipeline", "idle", "--headless", "--bundle")
-    for file, why in (("a.txt", "nothing is written over"), ("no/such", "cannot be written")):
+    for file, why in (
+        ("a.txt", "exists already and is not overwritten"),
+        ("no/such", "cannot be written"),
+    ):
         refused = repository.plait(*idle, file)
         assert refused.code == 2
         assert why in refused.err

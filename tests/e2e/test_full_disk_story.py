@@ -48,7 +48,7 @@ git ls-tree --name-only HEAD > "$2/landed"
 
 @pytest.fixture
 def told(tmp_path: Path) -> Path:
-    """Return where the story, once told, left what it saw."""
+    """Play the story once, and return where it left what it saw."""
     need("small disk")
     disk, told = tmp_path / "disk", tmp_path / "told"
     disk.mkdir()

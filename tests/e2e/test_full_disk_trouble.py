@@ -1,4 +1,4 @@
-"""A disk that is full: it is said, everything can be ended, and nothing is lost or told wrong."""
+"""A full disk is reported, everything can be ended, and nothing is lost or reported wrong."""
 
 import json
 import os
@@ -47,7 +47,7 @@ export GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b
 plait() { timeout -s KILL 60 "$PYTHON" -m tui.cli "$@"; }
 now() { date +%s.%N; }
 wait_for() { n=0; until eval "$1"; do n=$((n+1)); test $n -lt 400 || exit 9; sleep 0.1; done; }
-stands() { grep -qs '"TroubleSeen"' "$out/events" && plait status | grep -q "stands still since"; }
+stands() { grep -qs '"TroubleSeen"' "$out/events" && plait status | grep -q "stalled since"; }
 plait run plait.yaml --headless --json > "$out/events" 2> "$out/said" & host=$!
 """
 FILLED = """
@@ -149,7 +149,7 @@ def test_an_engine_that_cannot_collect_ends_when_it_is_told_to(tmp_path: Path, e
     assert lasted(out) < 10
     assert (out / "code").read_text().strip() == "130"
     said = (out / "said").read_text()
-    assert "cannot be written down: " in said
+    assert "cannot be recorded: " in said
     for worker in ("big/worker_1", "small/worker_1"):
         assert f"kept: {worker}: its record in " in said
         files = next(line for line in said.splitlines() if f"{worker}: its files in" in line)

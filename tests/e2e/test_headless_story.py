@@ -113,7 +113,7 @@ def test_a_manifest_that_is_piped_runs_as_one(shell: Shell):
     assert "pipelines" in wrong.err
     mixed = shell.plait("run", "-", "-n", "2", "--headless", stdin=PLAN)
     assert mixed.code == 2
-    assert "would not be heard" in mixed.err
+    assert "would be ignored" in mixed.err
 
 
 def test_models_on_the_command_line_make_a_candidate_each(shell: Shell):
@@ -128,7 +128,7 @@ def test_models_on_the_command_line_make_a_candidate_each(shell: Shell):
     assert twice.code == 2
     assert "'one' is named twice" in twice.err
     mixed = shell.plait("run", "-", "--models", "one", "--headless", stdin=PLAN)
-    assert "--models would not be heard" in mixed.err
+    assert "--models would be ignored" in mixed.err
 
 
 def test_a_plan_shows_the_prompts_that_workers_will_have(shell: Shell):
@@ -160,7 +160,9 @@ def test_a_second_shell_answers(shell: Shell):
 def test_questions_are_answered_by_policy(shell: Shell, policy: str, code: int):
     done = run(shell, "asks", "--on-question", policy)
     assert done.code == code
-    assert ("is stopped: it asks, and `--on-question fail` is set" in done.err) == (code == 1)
+    assert ("is stopped: it asked a question, and `--on-question fail` is set" in done.err) == (
+        code == 1
+    )
 
 
 def test_a_second_shell_cancels_and_retries(shell: Shell):
@@ -237,11 +239,11 @@ def test_a_script_that_cannot_be_played_is_told_before_anything_runs(shell: Shel
     for words in (("validate", "bad.yaml"), ("run", "bad.yaml", "--headless")):
         done = shell.plait(*words)
         assert done.code == 2
-        assert "the script of 'a': steps[1]: sya is no step; did you mean 'say'?" in done.err
+        assert "the script of 'a': steps[1]: sya is not a step; did you mean 'say'?" in done.err
         assert "steps[2].write: path is missing" in done.err
     problems = shell.plait("validate", "bad.yaml", "--json").json()["problems"]
-    assert "sya is no step" in problems[0]["message"]
-    assert "no run has been started" in shell.plait("status").err
+    assert "sya is not a step" in problems[0]["message"]
+    assert "no run here yet" in shell.plait("status").err
 
 
 def test_status_of_nothing_says_what_to_do(shell: Shell):
@@ -312,7 +314,7 @@ def test_one_answer_is_for_all_who_ask_the_same(shell: Shell):
 def test_rules_beside_a_mode_without_rules_are_refused(shell: Shell):
     done = shell.plait("run", "plait.yaml", "--permissions", "auto", "--allow", "Bash")
     assert done.code != 0
-    assert "would not be heard" in done.err
+    assert "would be ignored" in done.err
 
 
 def test_an_agent_that_changes_nothing_has_no_success(repository: Shell):
@@ -388,7 +390,7 @@ def test_an_answer_is_kept_for_all_runs_of_a_repository(repository: Shell):
     assert repository.plait("rules", "--revoke", "1").code == 0
     with repository.running(*run) as process:
         wait_event(process, "Asked")
-        assert repository.plait("rules").out.startswith("no answer is kept")
+        assert repository.plait("rules").out.endswith("has no saved answers\n")
         assert repository.plait("cancel", "--all").code == 1
 
 
@@ -418,6 +420,6 @@ def test_an_agent_that_is_done_and_does_not_go_is_ended(repository: Shell):
     done = repository.plait("run", "fix.yaml", "--headless")
     assert done.code == 3, done.err
     assert "fix: success (1 of 1)" in done.err
-    assert "did not end by itself" in repository.plait("logs", "fix/worker_1").out
+    assert "its program did not exit" in repository.plait("logs", "fix/worker_1").out
     worker = repository.plait("status", "--json").json()["steps"][0]["workers"][0]
     assert (worker["outcome"], worker["cause"], worker["error"]) == ("success", None, None)

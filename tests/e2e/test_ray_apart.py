@@ -116,7 +116,7 @@ def finish(shell: Shell, cluster: Apart) -> None:
 
 
 def facts(shell: Shell, kind: str) -> list[float]:
-    """When the engine learned what is of a kind."""
+    """Return when the engine learned each fact of a kind."""
     (journal,) = (shell.folder / ".git/plait/runs").glob("*/run.db")
     with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as database:
         return [at for (at,) in database.execute("SELECT at FROM fact WHERE kind = ?", (kind,))]

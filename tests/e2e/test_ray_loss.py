@@ -1,4 +1,4 @@
-"""What becomes of workers when their node, its far half or the engine is killed."""
+"""Workers survive when their node, its far half or the engine is killed."""
 
 import itertools
 import json
@@ -110,8 +110,7 @@ def test_a_node_that_is_killed_costs_one_attempt_of_its_workers_alone(
     lives = {name: w["site"] for name, w in workers(begun).items()}
     assert sorted(lives.values()) == sorted(f"box/{name}" for name in nodes)
     lost = lives[A].removeprefix("box/")
-    (seen,) = (begun.folder / ".git/plait/runs").glob("*/.radar")
-    until(lambda: A in (seen / "moments").read_text(), "that its files were looked at")
+    assert begun.plait("checkpoint", A).code == 0
     raylet_of(nodes[lost]).kill()
     until(lambda: workers(begun)[A]["attempt"] == 2, "a second attempt", 30)
     until(lambda: has_ended_well(begun, A, 2), "the second attempt")
@@ -123,25 +122,101 @@ def test_a_node_that_is_killed_costs_one_attempt_of_its_workers_alone(
         until(lambda: begun.git("for-each-ref", late), "what comes late")
     (head,) = begun.git("for-each-ref", "--format=%(refname)", late).split()
     assert begun.git("show", f"{head}:half") == "of it"
-    assert "came late" in begun.plait("logs", A).out
+    assert "arrived late" in begun.plait("logs", A).out
     # The second attempt had gone on from what was seen of the first one.
     diff = begun.plait("diff", A).out
     assert "+of it" in diff
     assert "+all" in diff
 
 
+def drain(cluster: RayCluster, node: str, process: int) -> None:
+    """Tell a node to go, as an autoscaler does, or whoever hears a spot notice."""
+    del process
+    cluster.drain(node)
+
+
+def terminate(cluster: RayCluster, node: str, process: int) -> None:
+    """Send SIGTERM to `ray start --block`, as whoever ends a pod or a unit does."""
+    del cluster, node
+    os.kill(process, signal.SIGTERM)
+
+
+def terminate_raylet(cluster: RayCluster, node: str, process: int) -> None:
+    """Send SIGTERM to the daemon itself, as `ray stop` does: it leaves at once."""
+    del cluster, node
+    raylet_of(process).terminate()
+
+
+@pytest.mark.parametrize("leave", [drain, terminate, terminate_raylet])
 def test_the_workers_of_a_node_that_is_told_to_go_move_with_their_work(
-    begun: Shell, cluster: RayCluster
+    begun: Shell,
+    cluster: RayCluster,
+    nodes: Mapping[str, int],
+    leave: Callable[[RayCluster, str, int], None],
 ) -> None:
     lives = {name: w["site"] for name, w in workers(begun).items()}
-    cluster.drain(lives[A].removeprefix("box/"))
+    going = lives[A].removeprefix("box/")
+    assert begun.plait("checkpoint", A).code == 0
+    if leave is not terminate_raylet:  # what is written after a checkpoint comes too
+        for tree in cluster.state.rglob("attempt_1"):
+            if (tree / "half").exists():
+                (tree / "late").write_text("later\n")
+    leave(cluster, going, nodes[going])
     until(lambda: has_ended_well(begun, A, 2), "the second attempt")
     assert workers(begun)[A]["site"] == lives[B]
     assert (workers(begun)[B]["phase"], workers(begun)[B]["attempt"]) == ("RUNNING", 1)
     diff = begun.plait("diff", A).out
     assert "+of it" in diff
     assert "+all" in diff
-    assert "is to go" in begun.plait("sites").out
+    assert ("+later" in diff) is (leave is not terminate_raylet)
+    if leave is drain:
+        assert "being drained" in begun.plait("sites").out
+
+
+PREPARED = """
+runtime:
+  sites: {default: box, box: {ray: {address: "ADDRESS", resources: {slot: 1}}}}
+workspace: {setup: "touch there; until test -e go; do sleep 0.05; done"}
+agents:
+  writer:
+    adapter: scripted
+    script:
+      attempts:
+        "1": [{hang: true}]
+        "2": [{write: {path: whole, text: "all"}}, {result: "done"}]
+pipelines:
+  - name: p
+    steps: [{name: a, agent: writer, prompt: x}]
+"""
+
+
+@pytest.fixture
+def preparing(repository: Shell, cluster: RayCluster, nodes: object) -> Iterator[tuple[Shell, str]]:
+    """A run whose worker is being prepared, and the node that it is on."""
+    repository.env.clear()
+    repository.env.update(cluster.environment)
+    (repository.folder / "plait.yaml").write_text(PREPARED.replace("ADDRESS", cluster.address))
+    assert repository.plait("run", "plait.yaml", "--detach").code == 0
+    until(lambda: any(cluster.state.rglob("attempt_1/there")), "its setup")
+    (there,) = cluster.state.rglob("attempt_1/there")
+    yield repository, there.relative_to(cluster.state / "sites").parts[0].rpartition("-")[2]
+    end_engine(repository)
+
+
+def test_a_worker_moves_that_was_being_prepared_when_its_node_was_told_to_go(
+    preparing: tuple[Shell, str], cluster: RayCluster
+) -> None:
+    shell, node = preparing
+    cluster.drain(node)
+    until(lambda: "being drained" in shell.plait("sites").out, "that it was heard")
+
+    def has_moved() -> bool:
+        for there in cluster.state.rglob("there"):
+            (there.parent / "go").touch()
+        return has_ended_well(shell, A, 2)
+
+    until(has_moved, "the second attempt")
+    assert workers(shell)[A]["site"] != f"box/{node}"
 
 
 def test_a_far_half_that_is_killed_costs_one_attempt(begun: Shell, cluster: RayCluster) -> None:

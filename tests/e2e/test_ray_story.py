@@ -1,13 +1,16 @@
 """Workers of a manifest live on a node of a real Ray cluster: what comes home, what is refused."""
 
+import json
+import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.support.ray_node import RayCluster, ray_cluster, shared_node
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine
 
 PLAN = """
 runtime:
@@ -73,12 +76,62 @@ def test_a_worker_lives_on_a_node_and_its_work_lands_here(planned: Shell, node: 
 
 
 def test_a_cluster_of_the_manifest_is_listed_and_tried(planned: Shell, node: RayCluster):
+    kept = set(node.state.glob("sites/*"))
     listed = planned.plait("sites")
     assert (listed.code, "gpu-box" in listed.out) == (0, True), listed
     assert "CPU 0 of 2 used" in listed.out
+    assert "no worker waits for room" in listed.out
+    (cluster,) = [one for one in planned.plait("sites", "--json").json() if one["nodes"]]
+    (there,) = cluster["machines"].values()
+    levels = {row["dimension"]: row["level"] for row in there["report"]["rows"]}
+    assert (levels["files"], levels["git"]) == ("enforced", "enforced")
+    assert {"plait", "Python", "git", "Ray"} <= there["report"]["versions"].keys()
     tried = planned.plait("site", "check", "gpu-box", "--json").json()
     assert [one["problem"] for one in tried] == [""] * 7
     node.wait_actors(0)
+    assert set(node.state.glob("sites/*")) == kept, "nothing of a trial stays on a node"
+
+
+def test_what_waits_for_room_is_listed(planned: Shell, node: RayCluster):
+    (planned.folder / "plait.yaml").write_text(FULL.replace("ADDRESS", node.address))
+    assert planned.plait("run", "plait.yaml", "--detach").code == 0
+    until_said(planned, "CPU 2 of 2 used", "1 worker waits for room: 1 for 2 CPU")
+    assert planned.plait("cancel", "--all").code == 1
+    until_said(planned, "CPU 0 of 2 used", "no worker waits for room")
+    end_engine(planned)
+
+
+def test_a_node_that_nobody_needs_is_free_while_the_engine_lives(
+    repository: Shell, node: RayCluster
+):
+    repository.env.clear()
+    repository.env.update(node.environment)
+    plan = OPEN.replace("ADDRESS", node.address).replace("}}}", ", lease_minutes: 0.1}}}")
+    (repository.folder / "plait.yaml").write_text(
+        plan.replace('"true"', '"echo x > made", merge: each')
+    )
+    assert repository.plait("run", "plait.yaml", "--detach").code == 0
+    node.wait_actors(1)
+    node.wait_actors(0)
+    named = json.loads((repository.folder / ".git/plait/engine.json").read_text())
+    assert psutil.pid_exists(named["pid"])
+    assert workers(repository)["s/worker_1"]["phase"] == "REVIEWING"
+    assert repository.plait("retry", "s/worker_1").code == 0  # it is begun anew
+    assert workers(repository)["s/worker_1"]["attempt"] == 2
+    end_engine(repository)
+
+
+def until_said(shell: Shell, *said: str) -> None:
+    """Return when the list of sites says all of that."""
+    last = time.monotonic() + 60
+    while not all(one in (listed := shell.plait("sites").out) for one in said):
+        assert time.monotonic() < last, listed
+
+
+FULL = """
+runtime: {sites: {default: box, box: {ray: {address: "ADDRESS"}}}, limits: {cpu_percent: 200}}
+pipelines: [{name: p, steps: [{name: a, run: "sleep 1000"}, {name: b, run: "sleep 1000"}]}]
+"""
 
 
 def test_what_no_node_can_hold_is_refused_with_the_figure(planned: Shell):
@@ -93,7 +146,7 @@ def test_what_no_node_can_hold_is_refused_with_the_figure(planned: Shell):
 def test_a_node_that_enforces_nothing_is_refused_unless_the_manifest_says_so(
     repository: Shell,
 ):
-    """Told by nodes on which no mechanism is to be used."""
+    """Nodes on which no mechanism may be used report that."""
     with ray_cluster(PLAIT_SANDBOX="none") as bare:
         repository.env.clear()
         repository.env.update(bare.environment)
@@ -103,6 +156,34 @@ def test_a_node_that_enforces_nothing_is_refused_unless_the_manifest_says_so(
         assert "files: enforced is required" in done.err, done
         plan.write_text(plan.read_text().replace("}}}", ", unenforced: true}}}"))
         assert repository.plait("run", "plait.yaml", "--headless").code == 0
+        seen = looking(repository, bare, ", unenforced: true")
+        assert (token_of(bare) in seen, "session_" in seen) == (True, True), "the control"
+
+
+def test_an_agent_on_a_node_sees_nothing_of_the_cluster(repository: Shell, node: RayCluster):
+    repository.env.clear()
+    repository.env.update(node.environment)
+    seen = looking(repository, node)
+    assert "looked" in seen
+    assert "RAY_" not in seen
+    assert token_of(node) not in seen
+    assert "session_" not in seen, "its sockets and logs"
+
+
+def looking(shell: Shell, cluster: RayCluster, how: str = "") -> str:
+    """Return what a worker on a node finds when it looks for the token and for files of Ray."""
+    token = cluster.environment["RAY_AUTH_TOKEN_PATH"]
+    look = (
+        f"cat {token} 2>/dev/null; env; echo looking; ls -A {cluster.folder} /dev/shm; echo looked"
+    )
+    plan = OPEN.replace("ADDRESS", cluster.address).replace("}}}", f"{how}}}}}}}")
+    (shell.folder / "plait.yaml").write_text(plan.replace('"true"', f'"{look}"'))
+    assert shell.plait("run", "plait.yaml", "--headless").code == 0
+    return shell.plait("logs", "s/worker_1").out
+
+
+def token_of(cluster: RayCluster) -> str:
+    return Path(cluster.environment["RAY_AUTH_TOKEN_PATH"]).read_text()
 
 
 OPEN = """
@@ -122,7 +203,7 @@ def test_a_cluster_of_this_machine_is_started_tried_and_ended(repository: Shell)
     tried = repository.plait("site", "check", f"ray:{address}", "--json").json()
     assert [one["problem"] for one in tried] == [""] * 7
     assert "has ended" in repository.plait("site", "down", "local-cluster").out
-    assert "was not up" in repository.plait("site", "down", "local-cluster").out
+    assert "was not running" in repository.plait("site", "down", "local-cluster").out
     left = [one for one in psutil.process_iter() if is_marked(one, str(repository.state))]
     assert not left
 

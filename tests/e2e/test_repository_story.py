@@ -141,6 +141,18 @@ def test_a_landing_is_undone_and_waits_for_review_again(repository: Shell):
     assert "shout/worker_2             REVIEWING" in repository.plait("status").out
 
 
+def test_after_an_undo_the_diff_shows_what_lands_and_not_what_the_check_left(repository: Shell):
+    begun = ("run", "do it", "-a", "shouter", "--check", "echo x > left.txt", "--headless")
+    repository.plait(*begun)
+    assert repository.plait("land", "do-it/worker_1").code == 0
+    repository.plait("clean")  # keeps the file of the check, too, before it removes the worktree
+    assert repository.plait("undo").code == 0
+    shown = repository.plait("diff", "do-it/worker_1").out
+    assert ("TWO" in shown, "left.txt" in shown) == (True, False)
+    assert repository.plait("land", "do-it/worker_1").code == 0
+    assert not (repository.folder / "left.txt").exists()
+
+
 def test_a_run_says_which_edits_it_does_not_see_and_takes_them_when_asked(repository: Shell):
     (repository.folder / "a.txt").write_text("one\ntwo\nthree\nmine\n")
     assert "a.txt" in repository.plait("run", "plait.yaml", "--headless").err
@@ -163,16 +175,16 @@ def test_undo_says_exactly_what_became_of_the_target(repository: Shell):
     first, second = commits[-2:]
     newest = repository.plait("undo")
     assert newest.code == 0, newest.err
-    assert f"main stands at {first[:10]} again; do-it/worker_1 waits" in newest.err
+    assert f"main is back at {first[:10]}; do-it/worker_1 waits" in newest.err
     again = repository.plait("undo", "do-it/worker_1")
     assert (again.code, again.err) == (0, "the landing of do-it/worker_1 is undone already\n")
     assert repository.git("rev-parse", "main").strip() == first
     named = repository.plait("undo", first[:8])
     assert named.code == 0, named.err
-    assert f"main stands at {commits[-3][:10]} again; do-it/worker_1 waits" in named.err
+    assert f"main is back at {commits[-3][:10]}; do-it/worker_1 waits" in named.err
     gone = repository.plait("undo", second[:8])
-    assert (gone.code, "nothing has landed with the commit" in gone.err) == (1, True)
-    assert repository.plait("undo").err == "nothing has landed in any run that could be undone\n"
+    assert (gone.code, "there is no landing to undo with the commit" in gone.err) == (1, True)
+    assert repository.plait("undo").err == "there is no landing to undo in any run\n"
 
 
 def test_undo_of_an_older_landing_adds_a_commit_and_leaves_the_newer(repository: Shell):
@@ -180,7 +192,7 @@ def test_undo_of_an_older_landing_adds_a_commit_and_leaves_the_newer(repository:
     done = repository.plait("undo", first)
     assert done.code == 0, done.err
     at = repository.git("rev-parse", "main").strip()
-    assert f"main had gone on, so the commit {at[:10]} takes it back" in done.err
+    assert f"main had moved on, so the commit {at[:10]} reverts the landing" in done.err
     assert repository.git("rev-parse", "main^").strip() == second
 
 
@@ -221,4 +233,4 @@ def test_a_pull_request_sends_exactly_what_was_reviewed(repository: Shell):
     left = repository.plait("status", "--json").json()["steps"][0]["workers"][0]["change"]
     assert repository.git("rev-parse", f"{sent()}^{{tree}}").strip() == left["tree"]
     refused = repository.plait("pr", "nobody")
-    assert (refused.code, "is no worker of this run" in refused.err) == (2, True)
+    assert (refused.code, "is not a worker of this run" in refused.err) == (2, True)

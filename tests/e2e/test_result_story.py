@@ -67,15 +67,15 @@ def test_a_result_is_read_edited_checked_landed_and_undone(met: Shell) -> None:
         assert met.plait("land", "s1/worker_1").code == 0
         met.plait("land", "s2/worker_1")
         _at(console, "s2", "review").shows("s2/worker_1 → main", "1 open")
-        console.do("review.take_both").shows("Everything is decided", "the whole result")
+        console.do("review.take_both").shows("Everything is resolved", "the whole result")
         console.do("review.diff").shows("→ main as it is now", "win.txt", "plain.txt")
         console.shows("you took", "theirs␍", "merged by git")
         _edited_and_checked(console)
         _moved_while_open(met, console)
-        console.shows("landed as", "u takes it back")
+        console.shows("landed as", "u undoes it")
         text = met.git("show", "main:win.txt")
         assert text.split() == ["one", "mine", "theirs", "three", "good"]
-        console.do("diff.undo").shows("Take the landing of s2/worker_1 back?")
+        console.do("diff.undo").shows("Undo the landing of s2/worker_1?")
         console.do("diff.undo").shows("is undone")
         assert "theirs" not in met.git("show", "main:win.txt")
         console.do("everywhere.quit_now")
@@ -96,7 +96,7 @@ def _moved_while_open(met: Shell, console: StoryConsole) -> None:
     """Land while the target has moved: the merge is made anew, and nothing else lands."""
     assert met.plait("land", "s3/worker_1").code == 0
     console.do("diff.land")
-    console.shows("the target moved; the merge was made again")
+    console.shows("the target moved, so plait merged again")
     console.shows("check not run on this result").do("diff.land")
 
 

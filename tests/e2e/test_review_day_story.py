@@ -112,7 +112,7 @@ def _checked_and_landed(met: Shell) -> None:
         _open(console, 0).do("review.check").shows("✗ the check:")
         console.do("review.undo")
         _open(console, 1).do("review.edit")
-        console.shows("stands in the conflict's place")
+        console.shows("replaces the conflict")
         console.press(b"last = 3")
         console.shows("last = 3").press(b"\r")
         _open(console, 0).do("review.check").shows("proved on the exact tree")

@@ -164,11 +164,11 @@ async def test_edits_in_the_way_of_a_landing_are_answered_by_one_key(
             await console.shows("YOUR EDITS ARE IN THE WAY 1", said)
             await console.do(idea)
             if idea == "pause":
-                await console.shows("it goes back to the review", "wait no more")
+                await console.shows("the change waits for review again", "stop waiting")
                 await console.do("pause")
                 await console.shows("wait for me")
                 await console.do("pause")
-                await console.shows("wait no more")
+                await console.shows("stop waiting")
                 place.built.git("commit", "-qam", "mine")
             elif idea == "take_incoming":
                 place.built.git("branch", lands_on)
@@ -205,7 +205,7 @@ async def test_a_conflict_of_what_a_worker_builds_on_lets_it_go_on_when_decided(
             await console.do("go_review")
             await console.shows("s1/worker_1", "s2/worker_1", "conflict 1 of 1")
             await console.do("take_both", "down")
-            await console.shows("lets the worker go on from it")
+            await console.shows("lets the worker continue")
             await console.do("land")
             await wait_worker(engine, run, LAST, lambda w: w.phase is Phase.REVIEWING)
 

@@ -47,7 +47,7 @@ def test_a_program_runs_where_the_agent_ran_and_reaches_no_further(
     assert done.code == 7, done.err
     assert "made" in done.out
     assert "first" in done.out
-    assert "is not part of its change" in done.err
+    assert "are not part of its change" in done.err
     assert not outside.exists()
     assert written.plait("shell", "write/worker_1", "--", "test", "-f", "mine.txt").code == 0
 
@@ -66,7 +66,7 @@ def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_bac
     with terminal_story(written, "bash", "--norc", "-i") as terminal:
         terminal.shows("at-home%").press(f"'{PLAIT}' attach\r".encode())
         terminal.shows("write/worker_1").do("fleet.edit_all").shows("editing .").enters("whole")
-        terminal.shows("What you did lies in the workspace of write/worker_1")
+        terminal.shows("Your edits are in the workspace of write/worker_1")
 
         terminal.do("fleet.diff").shows("made.txt", "+1").do("diff.edit_all")
         terminal.shows("/made.txt").enters("part").shows("nothing was changed")
@@ -75,7 +75,7 @@ def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_bac
         terminal.press(b"echo $((6*7))-$(tr '\\n' , <notes.txt) $(stty size)\r")
         terminal.shows("42-whole, ")
         terminal.press(b"\x1d")
-        terminal.shows("The shell goes on").do("worker.diff").shows("made.txt")
+        terminal.shows("The shell keeps running").do("worker.diff").shows("made.txt")
         terminal.do("diff.terminal").shows("42-whole, ")
         terminal.press(b"exit\r")
         terminal.shows("The shell of write/worker_1 ended with exit code 0").do("worker.diff")

@@ -72,7 +72,7 @@ def test_two_results_are_tried_one_after_the_other_and_one_lands(tried: Shell):
     (tried.folder / "made.txt").write_text("edited while trying\n")
     done = tried.plait("try", "--back")
     assert done.code == 0, done.err
-    assert "what you edited meanwhile is kept on refs/plait/edits/" in done.err
+    assert "your edits made during the try are kept on refs/plait/edits/" in done.err
     assert picture(built) == before
     assert told(built) == seen
     assert tried.plait("try", "--back").code == 1
@@ -83,14 +83,14 @@ def test_nothing_lands_and_no_landing_is_undone_while_a_try_is_on(tried: Shell):
     assert tried.plait("try", "s1").code == 0
     refused = tried.plait("land", "s2/worker_1")
     assert refused.code != 0
-    assert "is trying" in refused.err
+    assert "has the result of" in refused.err
     assert tried.plait("try", "--back").code == 0
     assert tried.plait("land", "s2/worker_1").code == 0
     assert (tried.folder / "made.txt").read_text() == "two\n"
     assert tried.plait("try", "s3").code == 0
     refused = tried.plait("undo")
     assert refused.code == 1
-    assert "is trying" in refused.err
+    assert "has the result of" in refused.err
     assert tried.plait("try", "--back").code == 0
     assert tried.plait("undo").code == 0
     assert not (tried.folder / "made.txt").exists()

@@ -88,13 +88,13 @@ def test_a_worker_that_is_not_there_is_told_and_so_are_those_that_are(shell: She
 def test_prompts_beside_a_plan_are_refused_rather_than_unheard(shell: Shell, gate: Path):
     done = shell.plait(*RUN, "-p", "and this", "-n", "2")
     assert done.code == 2
-    assert "-p and -n would not be heard" in done.err
+    assert "-p and -n would be ignored" in done.err
 
 
 def test_a_place_for_state_that_depends_on_the_folder_is_refused(shell: Shell):
     shell.env["PLAIT_STATE_HOME"] = "state"
     done = shell.plait("status")
-    assert "no absolute path" in done.err
+    assert "not an absolute path" in done.err
     assert list(shell.folder.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""A console in a terminal and a second shell act on one worker: one does it, the other is told."""
+"""A console in a terminal and a second shell act on one worker: one acts, the other hears of it."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _open_diff(console: StoryConsole) -> None:
 
 
 def _tree(shell: Shell) -> str:
-    return shell.plait("diff", WHO, "--stat").err.split("this is tree ")[1].split(":")[0]
+    return shell.plait("diff", WHO, "--stat").err.split("this is tree ")[1].split(";")[0]
 
 
 def _landings(shell: Shell) -> int:

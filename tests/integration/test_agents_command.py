@@ -69,7 +69,7 @@ def test_a_program_that_promised_a_result_and_gave_none_has_failed(tmp_path: Pat
     silent = RunningAgent(
         CommandAdapter(), request(tmp_path, "true", events="true", prompt_via="file")
     )
-    assert "without saying that it was done" in silent.end().error
+    assert "without reporting that it was done" in silent.end().error
 
 
 def test_a_preset_is_started_with_a_file_for_its_prompt(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""MCP servers that a manifest names for an agent over ACP: its session is told of them."""
+"""MCP servers that a manifest names for an agent over ACP reach its session."""
 
 import json
 import shutil
@@ -75,7 +75,7 @@ def test_a_server_with_a_key_is_not_told(tmp_path: Path) -> None:
     write(tmp_path, one={"command": "sh", "args": ["--token", GITHUB]})
     assert told(request_of(tmp_path)) == []
     (left,) = launched(request_of(tmp_path)).settings.left_out
-    assert "holds a key" in left
+    assert "contains a key" in left
 
 
 @pytest.mark.parametrize("wish", [SettingsWish.INSTRUCTIONS, SettingsWish.NONE])

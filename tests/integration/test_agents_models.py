@@ -1,4 +1,4 @@
-"""Models that a client's own program lists: told, and held against the one that is wanted."""
+"""Models that a client's own program lists are shown, and compared with the one that is wanted."""
 
 import json
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_client_lists_its_models(
 @pytest.mark.parametrize("agent", ["opencode", "opencode-acp"])
 def test_a_model_that_opencode_does_not_list_is_refused(agent: str, tmp_path: Path) -> None:
     program(tmp_path, "opencode", OPENCODE)
-    with pytest.raises(AgentError, match="'corp/smal' is not known") as caught:
+    with pytest.raises(AgentError, match="does not know the model 'corp/smal'") as caught:
         check(wanted(tmp_path, agent, "corp/smal"))
     assert "corp/small" in str(caught.value)
     assert "opencode models" in caught.value.hint
@@ -90,7 +90,7 @@ def test_what_a_client_may_know_all_the_same_is_not_refused(
 
 def test_a_bare_name_that_pi_does_not_list_is_refused(tmp_path: Path) -> None:
     program(tmp_path, "pi", PI)
-    with pytest.raises(AgentError, match="'none' is not known to its client: it knows corp/small"):
+    with pytest.raises(AgentError, match="does not know the model 'none': it knows corp/small"):
         check(wanted(tmp_path, "pi", "none"))
 
 

@@ -62,7 +62,7 @@ def test_settings_that_cannot_be_read_start_nothing(agent: str, name: str, tmp_p
         put(home, name, odd)
         with pytest.raises(AgentError, match="cannot be read") as caught:
             launch(agent, home)
-        assert "no other is used" in caught.value.hint
+        assert "does not fall back" in caught.value.hint
 
 
 @pytest.mark.parametrize("odd", ODD)

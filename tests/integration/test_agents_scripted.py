@@ -80,7 +80,7 @@ def test_a_script_works_in_the_tree_and_ends_well(tmp_path: Path) -> None:
     [
         ("[{fail: It does not compile.}]", "It does not compile."),
         ("[{say: hello}, {crash: 3}]", "exit code 3"),
-        ("[{say: hello}, {crash: 0}]", "without saying that it was done"),
+        ("[{say: hello}, {crash: 0}]", "without reporting that it was done"),
         ("[{crash: SIGKILL}]", "signal 9"),
     ],
 )

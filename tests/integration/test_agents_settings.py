@@ -68,7 +68,7 @@ def test_a_key_in_a_text_stays_behind(tmp_path: Path) -> None:
     write(tmp_path, ".claude/skills/brew/.env", "A=b\n")
     launched = launch("claude", tmp_path)
     assert GITHUB not in written(launched, ".claude/CLAUDE.md")
-    assert "~/.claude/CLAUDE.md: a key in it was taken out" in launched.settings.left_out
+    assert "~/.claude/CLAUDE.md: a key in it was removed" in launched.settings.left_out
     assert not [file for file in launched.files if file.path.endswith(".env")]
 
 
@@ -91,12 +91,12 @@ def test_an_import_leads_out_of_the_folder_for_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        ({"command": "no-such-program"}, "is not there"),
-        ({"command": "sh", "args": ["--token", GITHUB]}, "holds a key"),
+        ({"command": "no-such-program"}, "does not exist"),
+        ({"command": "sh", "args": ["--token", GITHUB]}, "contains a key"),
         ({"url": "http://x", "headers": {"Authorization": "Bearer abc"}}, "Authorization"),
         ({"url": "http://x", "headers": {"X": "Bearer ${OTHER}"}}, "header X"),
-        ({"command": "sh", "args": ["{home}/server.sh"]}, "is not seen inside"),
-        ({"command": "{home}/server.sh"}, "is not seen inside"),
+        ({"command": "sh", "args": ["{home}/server.sh"]}, "is not visible in the sandbox"),
+        ({"command": "{home}/server.sh"}, "is not visible in the sandbox"),
     ],
 )
 def test_a_server_that_cannot_go_along_stays_behind(
@@ -162,10 +162,10 @@ def test_settings_that_nobody_can_read_start_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ('env_key = "CORP_KEY"', "wants its key in CORP_KEY, which is not set"),
-        ('experimental_bearer_token = "x"', "holds its key in experimental_bearer_token"),
-        ('http_headers = {"Authorization" = "Bearer x"}', "holds its key in Authorization"),
-        ('auth = {command = "key"}', "holds its key in auth"),
+        ('env_key = "CORP_KEY"', "needs its key in CORP_KEY, which is not set"),
+        ('experimental_bearer_token = "x"', "has its key in experimental_bearer_token"),
+        ('http_headers = {"Authorization" = "Bearer x"}', "has its key in Authorization"),
+        ('auth = {command = "key"}', "has its key in auth"),
     ],
 )
 @pytest.mark.parametrize("wish", list(SettingsWish))
@@ -315,7 +315,7 @@ def test_of_opencode_s_providers_the_one_that_is_asked_goes_along(tmp_path: Path
 @pytest.mark.parametrize("wish", list(SettingsWish))
 def test_a_key_in_opencode_s_provider_starts_nothing(wish: SettingsWish, tmp_path: Path) -> None:
     with_opencode(tmp_path, model="corp/big", provider={"corp": {"options": {"apiKey": "x"}}})
-    with pytest.raises(AgentError, match="holds its key in apiKey"):
+    with pytest.raises(AgentError, match="has its key in apiKey"):
         launch("opencode", tmp_path, user_settings=wish)
 
 
@@ -367,13 +367,13 @@ def test_pi_is_given_the_provider_that_it_asks_with_its_key_by_name(tmp_path: Pa
     kept = json.loads(written(launched, ".pi/agent/models.json"))["providers"]
     assert list(kept) == ["corp"]
     assert launched.env["CORP_KEY"] == "c"
-    with pytest.raises(AgentError, match="wants its key in CORP_KEY, which is not set"):
+    with pytest.raises(AgentError, match="needs its key in CORP_KEY, which is not set"):
         launch("pi", tmp_path)
 
 
 def test_pi_is_not_started_by_a_key_in_its_file(tmp_path: Path) -> None:
     with_pi(tmp_path, "sk-written-there")
-    with pytest.raises(AgentError, match="holds its key in apiKey"):
+    with pytest.raises(AgentError, match="has its key in apiKey"):
         launch("pi", tmp_path, args="--provider corp")
 
 
@@ -388,7 +388,7 @@ def test_cline_s_key_goes_along_where_a_variable_of_its_value_does(tmp_path: Pat
     write(tmp_path, ".cline/data/settings/providers.json", json.dumps(told))
     environment = {"CORP_KEY": "a-key"}
     for passed in ((), ("OTHER_KEY",)):
-        with pytest.raises(AgentError, match="holds its key in apiKey") as caught:
+        with pytest.raises(AgentError, match="has its key in apiKey") as caught:
             launch("cline", tmp_path, environment=environment, passed=passed)
         assert "sandbox.env" in caught.value.hint
     launched = launch("cline", tmp_path, environment=environment, passed=("CORP_*",))
@@ -442,7 +442,7 @@ def test_aider_gets_whom_to_ask_and_what_to_read_and_no_command(tmp_path: Path) 
 def test_aider_is_not_started_by_a_key_in_its_file(tmp_path: Path) -> None:
     write(tmp_path, ".aider.conf.yml", "openai-api-key: of-the-file\n")
     for known in ({}, {"OPENAI_API_KEY": "of-another-host"}):
-        with pytest.raises(AgentError, match="holds its key in openai-api-key") as caught:
+        with pytest.raises(AgentError, match="has its key in openai-api-key") as caught:
             launch("aider", tmp_path, environment=known)
         assert "OPENAI_API_KEY" in caught.value.hint
     launched = launch("aider", tmp_path, environment={"OPENAI_API_KEY": "of-the-file"})

@@ -1,6 +1,7 @@
 """Hooks, plugins and extensions of the user's: they stay behind, unless the user wants them."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_hooks_with_a_key_stay_behind(agent: str, name: str, tmp_path: Path) -> 
     write(tmp_path, name, json.dumps({"hooks": {"Stop": [{"command": f"say {GITHUB}"}]}}))
     launched = launch(agent, tmp_path, user_code=True)
     assert not [one for one in launched.files if GITHUB.encode() in one.data]
-    assert f"hooks of ~/{name}: a key is in it" in launched.settings.left_out
+    assert f"hooks of ~/{name}: it contains a key" in launched.settings.left_out
 
 
 def test_what_codex_and_aider_run_goes_along_where_the_user_wants_it(tmp_path: Path) -> None:
@@ -122,6 +123,64 @@ def test_hooks_of_a_plugin_go_along_where_the_user_wants_them(tmp_path: Path) ->
     names = names_of(launch("claude", tmp_path, user_code=True))
     assert f"{TOP}/hooks/hooks.json" in names
     assert f"{TOP}/.mcp.json" not in names
+
+
+def with_plugin_of_codex(home: Path, *versions: str, manifest: str = ".codex-plugin") -> None:
+    for version in versions:
+        place = home / f".codex/plugins/cache/mk/tea/{version}"
+        told = {"name": "tea", "version": version, "hooks": "./hooks/hooks.json", "apps": "./a"}
+        write(place, f"{manifest}/plugin.json", json.dumps(told))
+        write(place, "skills/brew/SKILL.md", f"Boil by {version}.\n")
+        write(place, "hooks/hooks.json", "{}")
+        write(place, ".mcp.json", '{"mcpServers": {}}')
+        write(place, ".app.json", "{}")
+    config = '[plugins."tea@mk"]\nenabled = true\n[plugins."off@mk"]\nenabled = false\n'
+    write(home, ".codex/config.toml", config)
+
+
+@pytest.mark.parametrize("manifest", [".codex-plugin", ".claude-plugin"])
+def test_of_a_plugin_of_codex_its_skills_go_along(manifest: str, tmp_path: Path) -> None:
+    with_plugin_of_codex(tmp_path, "1.2", manifest=manifest)
+    top = ".codex/plugins/cache/mk/tea/1.2"
+    launched = launch("codex", tmp_path)
+    own = {f"{top}/skills/brew/SKILL.md", f"{top}/{manifest}/plugin.json", ".codex/config.toml"}
+    assert names_of(launched) == own
+    told = json.loads(written(launched, f"{top}/{manifest}/plugin.json"))
+    assert told == {"name": "tea", "version": "1.2"}
+    config = tomllib.loads(written(launched, ".codex/config.toml"))
+    assert config["plugins"] == {"tea@mk": {"enabled": True}}
+    assert "plugins: tea@mk" in launched.settings.taken
+    assert f"hooks of plugin tea@mk: {RUN_CODE}" in launched.settings.left_out
+    assert any("codex mcp add" in line for line in launched.settings.left_out)
+    with_code = launch("codex", tmp_path, user_code=True)
+    assert names_of(with_code) == own | {f"{top}/hooks/hooks.json"}
+    assert "hooks" in json.loads(written(with_code, f"{top}/{manifest}/plugin.json"))
+    for wish in (SettingsWish.INSTRUCTIONS, SettingsWish.NONE):
+        launched = launch("codex", tmp_path, user_settings=wish)
+        assert names_of(launched) == {".codex/config.toml"}
+        assert "tea@mk" not in written(launched, ".codex/config.toml")
+
+
+@pytest.mark.parametrize(
+    ("versions", "chosen"),
+    [(("1.9", "1.10"), "1.10"), (("2.0-beta", "2.0"), "2.0"), (("9.9", "local"), "local")],
+)
+def test_the_version_that_codex_would_take_goes_along(
+    versions: tuple[str, ...], chosen: str, tmp_path: Path
+) -> None:
+    with_plugin_of_codex(tmp_path, *versions)
+    launched = launch("codex", tmp_path)
+    assert {name.split("/")[5] for name in names_of(launched) if "plugins" in name} == {chosen}
+
+
+@pytest.mark.parametrize("name", ["../../evil@mk", "tea@../mk", "tea", "a/b@mk", "none@mk"])
+def test_a_plugin_of_codex_that_is_none_stays_behind(name: str, tmp_path: Path) -> None:
+    write(tmp_path, ".codex/evil/1/skills/x/SKILL.md", "Boil.\n")
+    write(tmp_path, ".codex/config.toml", f'[plugins."{name}"]\nenabled = true\n')
+    launched = launch("codex", tmp_path)
+    assert names_of(launched) == {".codex/config.toml"}
+    assert "plugins" not in tomllib.loads(written(launched, ".codex/config.toml"))
+    assert launched.settings.left_out == (f"plugin {name}: it is not installed",)
 
 
 @pytest.mark.parametrize("name", ["../../evil@mk", "tea@../mk", "tea", "a/b@mk", ".@mk"])

@@ -1,4 +1,4 @@
-"""A worker's program is started and ended from the console by a key, and told where it is."""
+"""A key of the console starts and ends a worker's program, and the console shows its address."""
 
 from pathlib import Path
 from typing import Any
@@ -33,5 +33,5 @@ async def test_a_key_serves_a_program_and_the_same_key_ends_it(place: MergingPla
             found = await s.now(engine, run)
             assert await s.page(found.url) == "made by 1\n"
             await console.do("serve")
-            await console.shows(f"the program of {WORKER} has ended")
+            await console.shows(f"the program of {WORKER} has stopped")
             assert not s.is_reached(found.port)

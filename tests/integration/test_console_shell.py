@@ -55,8 +55,8 @@ async def test_a_shell_is_typed_into_and_told_its_size(tmp_path: Path) -> None:
 
 async def test_job_control_and_interrupts_reach_the_program(tmp_path: Path) -> None:
     async with _running(tmp_path, "bash", "--norc", "-i") as shell:
-        shell.write(b"sleep 1000; echo came$((1+1))\r")
-        await _shows(shell, "sleep 1000")
+        shell.write(b"sh -c 'echo on$((3+4)); exec sleep 1000'; echo came$((1+1))\r")
+        await _shows(shell, "on7")  # it has the terminal: what is only echoed may not have begun
         shell.write(b"\x03")
         shell.write(b"echo back$((40+2))\r")
         await _shows(shell, "back42")
@@ -89,6 +89,32 @@ async def test_what_a_shell_left_behind_ends_with_it(tmp_path: Path) -> None:
         shell.end()
         await _until(lambda: bool(shell.ended), shell)
     await wait_until(lambda: not psutil.pid_exists(pid))
+
+
+async def test_a_program_that_heeds_no_hang_up_ends_with_its_shell(tmp_path: Path) -> None:
+    script = tmp_path / "hangs.py"
+    script.write_text(
+        "import os, signal, time\n"
+        "for number in (1, 2, 15):\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "print(os.getpid(), '=', flush=True)\n"
+        "time.sleep(999)\n"
+    )
+    async with _running(tmp_path, "bash", "--norc", "-i") as shell:
+        shell.write(f"clear; {shlex.quote(sys.executable)} hangs.py\r".encode())
+        await _until(lambda: " =" in screen_text(shell.terminal), shell)
+        pid = int(screen_text(shell.terminal).split(" =")[0].split()[-1])
+        shell.end()
+        await _until(lambda: bool(shell.ended), shell)
+    await wait_until(lambda: not _lives(pid))
+
+
+def _lives(pid: int) -> bool:
+    """Tell if a process runs; one that nobody has waited for yet has ended."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def test_a_flood_is_drawn_while_the_loop_goes_on(tmp_path: Path) -> None:

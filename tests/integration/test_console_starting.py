@@ -1,5 +1,6 @@
 """Runs are started from the console: by keys, on a real engine, with the values of `plait run`."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -107,7 +108,7 @@ async def test_a_path_behind_an_at_sign_is_completed_in_the_prompt(place: Place)
     async with console_on(place) as (console, _):
         await console.shows("✓ quick")
         await console.do("start")
-        await console.shows("What is to be done?")
+        await console.shows("What should be done?")
         await console.press(*"mend @wri")
         await console.shows("tab src/writer.py")
         await console.press("tab", *"now")
@@ -121,7 +122,7 @@ async def test_a_prompt_is_started_from_the_empty_screen_and_its_run_is_seen(pla
     async with console_on(place) as (console, engine):
         await console.shows("S ", "AGENTS", "✓ quick", "enforced")
         await console.do("start")
-        await console.shows("What is to be done?", "quick")
+        await console.shows("What should be done?", "quick")
         await console.press(*"say hi")
         await fill(console, "candidates", "2")
         await console.shows("will run", "2 workers of quick", "you choose one", "each")
@@ -140,7 +141,7 @@ async def test_every_key_that_fingers_try_on_the_empty_screen_opens_the_form(
 ):
     async with console_on(place) as (console, _):
         await console.press(key)
-        await console.shows("What is to be done?")
+        await console.shows("What should be done?")
 
 
 async def test_values_are_those_of_the_command_line(place: Place):
@@ -169,7 +170,7 @@ async def test_what_is_enforced_is_that_of_the_plan_and_not_the_best_there_is(pl
         await console.do("start")
         await console.shows("quick")
         await console.press("x")
-        await console.shows("enforced", "not held     network")  # it is open where nobody says more
+        await console.shows("enforced", "not enforced network")  # it is open where nobody says more
 
 
 async def test_a_pipeline_of_a_manifest_is_started(place: Place):
@@ -205,7 +206,7 @@ async def test_what_is_wrong_is_said_and_nothing_is_started_or_lost(place: Place
         await console.press(*"do it")
         await fill(console, "candidates", "many")
         await console.press("enter")
-        await console.shows("✗ 'many' is no number of candidates", "do it")
+        await console.shows("✗ 'many' is not a number of candidates", "do it")
         await fill(console, "candidates", "1")
         await fill(console, "base", "no-such-branch")
         await console.press("enter")
@@ -321,7 +322,101 @@ async def test_a_console_without_a_folder_says_where_runs_are_started(place: Pla
         port: Any = Reachable(engine)
         async with opened(port=port, options=Options(is_plain=False)) as console:
             await console.do("start")
-            assert "was not opened to start runs" in console.message
+            assert "cannot start runs" in console.message
+
+
+async def test_a_step_joins_the_run_that_is_on_screen(place: Place):
+    async with console_on(place, size=(120, 36)) as (console, engine):
+        await console.do("start")
+        await console.shows("quick")
+        await console.press(*"first")
+        await starts(console)
+        await console.shows("first/worker_1", "REVIEW")
+        run = (await engine.port.ask(ListRuns()))[0].id
+        await console.do("add_step")
+        await console.shows("Add a step", "beside its steps")
+        assert "permissions" not in console.text
+        await console.press(*"first")
+        await starts(console)
+        await console.shows("first-2/worker_1")
+        await console.do("add_step")
+        await console.press(*"third")
+        await to_field(console, "into")
+        await console.press("right")
+        await console.shows("first", "builds on it")
+        await starts(console)
+        view = await engine.view(run)
+        steps = {step.name: step.dependencies for step in view.steps}
+        assert steps == {"first": (), "first-2": (), "third": ("first",)}
+        assert len(await engine.port.ask(ListRuns())) == 1
+
+
+async def test_where_no_run_goes_on_no_step_joins(place: Place):
+    async with console_on(place) as (console, _):
+        await console.do("add_step")
+        await console.shows("no run is active; S starts one")
+
+
+async def test_a_manifest_that_lies_elsewhere_is_opened_by_its_path(place: Place):
+    away = place.tmp_path / "away" / "plan.yaml"
+    away.parent.mkdir()
+    away.write_text(
+        MANIFEST.replace("day", "elsewhere").replace("dig", "delve").rpartition("  - ")[0]
+    )
+    async with console_on(place, size=(140, 36)) as (console, engine):
+        await console.do("start")
+        await console.shows("quick")
+        await console.press(*str(away.with_name("gone.yaml")))
+        await console.shows("away/gone.yaml: No")
+        composer(console).prompt.text = str(away)
+        await console.shows("2 workers of other")
+        await starts(console)
+        view = await engine.view((await engine.port.ask(ListRuns()))[0].id)
+        assert [step.name for step in view.steps] == ["delve"]
+
+
+_GH = """#!/bin/sh
+case "$1 $2" in
+"issue list") echo '[{"number": 12, "title": "Quotes break"}, {"number": 7, "title": "Slow"}]';;
+"issue view") [ "$3" = 12 ] || { echo "no issue $3" >&2; exit 1; }
+  echo '{"title": "Quotes break", "body": "Mend the reader.", "url": "https://x.test/12"}';;
+esac
+"""
+
+
+def _stand_in_for_gh(place: Place, monkeypatch: pytest.MonkeyPatch, script: str = _GH) -> None:
+    """Put a program on the PATH that answers as GitHub's own does: that one needs its server."""
+    program = place.tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(script)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+async def test_an_issue_becomes_the_prompt(place: Place, monkeypatch: pytest.MonkeyPatch):
+    _stand_in_for_gh(place, monkeypatch)
+    async with console_on(place) as (console, _):
+        await console.do("start")
+        await console.shows("quick")
+        await console.press("#")
+        await console.shows("tab #12 Quotes break", "#7 Slow")
+        await console.press("tab")
+        wanted = "Quotes break (#12)\n\nMend the reader.\n\nhttps://x.test/12"
+        await console.until(lambda: composer(console).prompt.text == wanted)
+        composer(console).prompt.text = ""
+        await console.press("#", "9", "9", "tab")
+        await console.shows("gh: no issue 99")
+        assert composer(console).prompt.text == "#99"
+
+
+async def test_without_gh_an_issue_says_how_to_get_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(place.tmp_path / "none"))
+    async with console_on(place) as (console, _):
+        await console.do("start")
+        await console.press("#", "1")
+        await console.shows("gh is not installed. https://cli.github.com")
 
 
 async def test_one_worker_that_lands_is_seen_through_from_the_form(place: Place):

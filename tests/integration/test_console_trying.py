@@ -57,7 +57,7 @@ async def try_here(console: Console, worker: str) -> None:
     await console.do("try")
     await console.shows(f"Try {worker} in your checkout")
     await console.do("try")
-    await console.shows(f"{worker} is tried")
+    await console.shows(f"{worker} is in your checkout")
 
 
 async def test_a_result_is_tried_seen_on_every_screen_and_taken_back(place: Place):
@@ -69,7 +69,7 @@ async def test_a_result_is_tried_seen_on_every_screen_and_taken_back(place: Plac
         assert (place.project / "mine.txt").read_text() == "edited\n"
         for screen in ("go_worker", "go_review", "go_fleet"):
             await console.do(screen)
-            await console.shows("TRYING", "is in your checkout. W on it takes it back")
+            await console.shows("TRYING", "is in your checkout. W on it restores your files")
         await console.do("try")
         await console.shows("your checkout is as it was before")
         assert picture(built) == before
@@ -82,7 +82,7 @@ async def test_another_result_takes_the_place_of_the_one_that_is_tried(place: Pl
         before = picture(built)
         await try_here(console, ONE)
         await try_here(console, TWO)
-        await console.shows("1 edit of yours put aside")
+        await console.shows("1 edit of yours set aside")
         assert (place.project / "a.txt").read_text() == "base\n"
         assert (place.project / "mine.txt").read_text() == "two\n"
         await console.do("undo")
@@ -99,7 +99,9 @@ async def test_a_result_that_is_tried_is_landed_once_it_is_taken_back(place: Pla
         await console.do("yes")
         await console.shows("approved")
         await console.do("land")
-        await console.shows(f"{ONE} is in your checkout. Take it back, then land {ONE}?")
+        await console.shows(
+            f"You are trying {ONE} in your checkout. Restore your files, then land {ONE}?"
+        )
         await console.do("land")
         await console.until(lambda: built.git("show", "main:a.txt").strip() == "one")
         await console.until(lambda: (place.project / "a.txt").read_text() == "one\n")
@@ -113,7 +115,7 @@ async def test_a_try_that_was_ended_elsewhere_leaves_nothing_to_take_back(place:
         assert await end_try(place.project, environment=place.environment)
         await console.until(lambda: "TRYING" not in console.text)
         await console.do("undo")
-        await console.shows("nothing is tried any more")
+        await console.shows("no try is active")
 
 
 async def test_what_stands_against_a_try_is_said_and_nothing_is_touched(place: Place):
@@ -131,4 +133,4 @@ async def test_a_console_that_was_opened_elsewhere_names_the_command(place: Plac
     async with console_on(place) as console:
         console.app.session.trials = None
         await console.do("try")
-        await console.shows("`plait try` in one does it")
+        await console.shows("run `plait try` in one")

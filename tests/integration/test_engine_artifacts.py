@@ -74,7 +74,7 @@ async def test_an_artifact_is_not_given_through_a_link_that_another_step_committ
     assert phases(report)["s3/worker_1"] == "REVIEWING"
     assert await ground.hooks() == before
     notes = [line.text for line in log.lines if line.kind is LogKind.NOTE]
-    assert any("artifact dist of s1/worker_1 was not given" in note for note in notes), notes
+    assert any("artifact dist of s1/worker_1 was not passed on" in note for note in notes), notes
     assert not [one for one in told if isinstance(one.event, OutsideChanged)]
 
 

@@ -1,4 +1,4 @@
-"""What a human may ask of agents that really run: stop, pause, answer, steer, retry, limits."""
+"""A human commands agents that really run: stop, pause, answer, steer, retry, limits."""
 
 from functools import partial
 from pathlib import Path
@@ -203,7 +203,7 @@ async def test_words_reach_an_agent_while_it_works(place: Place):
     async with place.engine() as engine:  # read anew, the log holds what was said to it as well
         again = [(at.kind, at.text) for at in (await engine.port.ask(ReadLog(run.id, A))).lines]
     assert (LogKind.YOU, "mind the gap") in seen
-    assert (LogKind.NOTE, "it has heard: mind the gap") in seen
+    assert (LogKind.NOTE, "it has read: mind the gap") in seen
     assert again == seen
 
 

@@ -1,4 +1,4 @@
-"""Who may speak to an engine: owners command, watchers look, agents and strangers stay outside."""
+"""Owners command an engine, watchers look, agents and strangers stay outside."""
 
 import json
 import os
@@ -26,8 +26,9 @@ from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.roles import Role
 from engine.phases import Phase
 from engine.port import capability, server
+from engine.port.capability import VERSION
 from engine.port.client import Address, RemoteEngine, living_engine
-from engine.port.protocol import VERSION, NotAdmitted, ProtocolError
+from engine.port.protocol import NotAdmitted, ProtocolError
 from engine.sandbox.probe import probe
 from engine.store.codec import dump
 from tests.support import door_attack
@@ -78,6 +79,7 @@ def questions(run: str) -> list[q.Ask[Any]]:
         q.StartPlan(a_plan()),
         q.ResumeRun(run),
         q.EnterSandbox(run, A),
+        q.ReadSides(run, A, ()),
         q.CleanUp(),
         q.RestoreTrash("x"),
         q.LeaveEngine(),
@@ -85,7 +87,9 @@ def questions(run: str) -> list[q.Ask[Any]]:
         m.CheckWorker(run, A),
         m.CheckTogether(run, [A]),
         m.LeaveOutHunks(run, A, []),
+        m.MakeCheckpoint(run, A),
         m.EditChange(run, A, m.FileText(path="a")),
+        m.ReadMix(run, "a", []),
         m.WeaveHunks(run, "a", []),
         q.ServeWorker(run, A),
         q.StopServing(run, A),
@@ -146,7 +150,9 @@ def test_what_changes_something_is_not_for_watchers_and_nothing_is_for_agents():
         *("StartPlan", "ResumeRun", "EnterSandbox", "CleanUp", "RestoreTrash", "LeaveEngine"),
         *("DecideConflict", "CheckWorker", "CheckTogether", "LeaveOutHunks", "WeaveHunks"),
         *("EditChange", "ServeWorker", "StopServing", "TypeInto"),
-        "ReadResult",  # it keeps the objects of the result
+        "MakeCheckpoint",
+        *("ReadResult", "ReadMix"),  # they keep the objects of the result
+        "ReadSides",  # no secret is found in its bytes
     }
     assert not any(server._may(Role.AGENT, changes=kind.changes) for kind in kinds.values())
 
@@ -386,7 +392,7 @@ class Attacked:
         self.program.write_text(Path(door_attack.__file__).read_text())
 
     async def try_to_land(self, engine: Engine, *, is_told_key: bool) -> tuple[str, Phase]:
-        """Return what the agent was told, and what became of its sibling's change."""
+        """Return the reply to the agent, and what became of its sibling's change."""
         victim = await reviewed(engine, self.place.workers({"new": "unreviewed\n"}))
         address = await address_of(engine)
         key = await to_thread.run_sync(capability.read_key, address.key)
@@ -423,7 +429,7 @@ async def test_an_agent_that_knows_everything_is_still_not_let_in(tmp_path: Path
     attacked = await to_thread.run_sync(Attacked, tmp_path, rung)
     async with attacked.place.engine() as engine:
         said, phase = await attacked.try_to_land(engine, is_told_key=True)
-    assert "agents cannot talk to the engine" in said
+    assert "agents cannot use the engine" in said
     assert phase is Phase.REVIEWING
 
 

@@ -82,7 +82,7 @@ async def test_carried_edits_that_grew_into_the_change_keep_it_and_name_the_ways
 
         said = await undone(engine, run)
 
-        assert all(way in said for way in ("code", "Commit", "stash", "take them back"))
+        assert all(way in said for way in ("code", "Commit", "stash", "revert them"))
         assert (place.text(), (place.project / "code").read_text()) == (THEIRS, mine)
         place.built.git("commit", "-qam", "mine")
         assert await undone(engine, run)  # it conflicts with what was committed: nothing is lost
@@ -115,7 +115,7 @@ async def test_edits_that_conflict_stay_as_they_are_unless_they_are_committed(pl
         assert Edits.CARRY not in {way.edits for way in ways_of(met)}
         assert "carry" not in (met.error or "")
         page = text_of(blocked_page(met, {}, 100))
-        assert "They cannot be carried: they conflict with the change" in page
+        assert "They cannot be kept on top: they conflict with the change" in page
         assert (place.text(), (place.project / "code").read_text()) == (SOURCE, mine)
 
         assert await land(engine, run, WORKER, edits=Edits.COMMIT) is Phase.CONFLICTED

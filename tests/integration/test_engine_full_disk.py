@@ -132,7 +132,7 @@ async def test_facts_wait_in_order_while_the_journal_cannot_be_written(
         view = await wait_view(engine, run, lambda view: view.trouble)
         refused = await engine.command(c.Reject(worker="s1/worker_1"))
         assert isinstance(refused, c.Refused)
-        assert "nothing can be written down" in refused.reason
+        assert "plait cannot record anything" in refused.reason
         assert not view.is_stopping
         is_full = False
         await wait_view(engine, run, lambda view: view.trouble is None)

@@ -1,4 +1,4 @@
-"""A log of more lines than an engine has at hand is told whole to whoever asks for all of it."""
+"""A log of more lines than an engine holds in memory reaches a reader whole."""
 
 from contextlib import aclosing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A console that is told what moved: it shows what the engine shows, and seldom asks for it all."""
+"""A console that gets patches shows what the engine shows, and seldom asks for everything."""
 
 import time
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ def place(tmp_path: Path) -> Place:
 
 
 class Counting:
-    """A port that counts what is asked for and told, and may lose patches on the way."""
+    """A port that counts questions and patches, and may lose patches on the way."""
 
     def __init__(self, port: EnginePort, lost: frozenset[int] = frozenset()) -> None:
         self.port = port
@@ -63,7 +63,7 @@ class Counting:
 async def console(
     engine: Engine, lost: frozenset[int] = frozenset()
 ) -> AsyncIterator[tuple[Bridge, Counting]]:
-    """The bridge of a console in another process, as it were."""
+    """The bridge of a console, as if it were in another process."""
     address = await living_engine(engine._place.layout)
     assert address is not None
     async with RemoteEngine.connect(address) as remote, anyio.create_task_group() as tasks:

@@ -205,7 +205,7 @@ def strike_child(place: Place) -> int:
 
 
 def _named(pid: int, name: str) -> bool:
-    """Whether a program is of that name, and not its fork that is about to become another."""
+    """Return True if a program has that name, and is not a fork that is about to become another."""
     process = proc.look(pid)
     if process is None or process.name != name:
         return False

@@ -23,6 +23,7 @@ from engine.messages.results import Outcome, RunView
 from engine.messages.roles import Role
 from engine.phases import Phase
 from engine.port import capability
+from engine.port.capability import VERSION
 from engine.port.client import (
     Address,
     EngineGone,
@@ -30,7 +31,7 @@ from engine.port.client import (
     RemoteEngine,
     living_engine,
 )
-from engine.port.protocol import VERSION, ProtocolError
+from engine.port.protocol import ProtocolError
 from engine.port.spawn import _is_hopeless, spawn_engine
 from engine.run.answers import ANSWERS
 from engine.site.place import find_place
@@ -300,7 +301,7 @@ async def test_another_version_at_the_other_end_is_refused(tmp_path: Path):
 
     async with await anyio.create_unix_listener(path) as door, anyio.create_task_group() as tasks:
         tasks.start_soon(door.serve, talk)
-        with pytest.raises(ProtocolError, match="no engine of this version"):
+        with pytest.raises(ProtocolError, match="and this plait speaks version"):
             async with RemoteEngine.connect(Address(str(path), tmp_path / "key")):
                 pass
         tasks.cancel_scope.cancel()
@@ -312,7 +313,7 @@ async def test_an_engine_that_is_only_busy_is_waited_for_and_named(place: Place)
     assert address.pid is not None
     os.kill(address.pid, signal.SIGSTOP)
     try:
-        with pytest.raises(EngineSilent, match=rf"\(pid {address.pid}\) does not answer since"):
+        with pytest.raises(EngineSilent, match=rf"\(pid {address.pid}\) has not answered for"):
             async with RemoteEngine.connect(address, patience_s=0.2):
                 pass
         async with anyio.create_task_group() as tasks:

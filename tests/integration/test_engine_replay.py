@@ -41,7 +41,7 @@ import sys
 from tui.cli import main
 main(["status", "-C", sys.argv[1]])
 shown = {"api", "core", "errors", "git", "ids", "legible", "limits", "messages", "phases", "plan"}
-shown |= {"policies", "port", "private", "run", "site", "store"}
+shown |= {"policies", "port", "private", "run", "site", "store", "values"}
 rooms = {name.split(".")[1] for name in sys.modules if name.startswith("engine.")}
 live = {"engine.api.engine", "engine.run.live_run", "engine.git.landing", "pydantic", "textual"}
 print(sorted(rooms - shown), sorted(live & sys.modules.keys()))

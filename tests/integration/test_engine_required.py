@@ -1,11 +1,13 @@
-"""What a run requires is asked of what holds for this run, before it begins and at every start."""
+"""The requirements of a run are checked for this run, before it begins and at every start."""
 
+import socket
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.errors import MechanismMissing
+from engine.errors import AgentError, MechanismMissing
 from engine.phases import Phase
 from tests.support.engine_runs import Place, manifest
 from tests.support.needs import need
@@ -19,12 +21,12 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "a hole to every file": (
         {},
         {"require": ["files"], "sandbox": {"docker": True}},
-        "Take `docker` out",
+        "Remove `docker`",
     ),
     "a hole to every repository": (
         {},
         {"require": ["git"], "sandbox": {"docker": True}, "isolation_strategy": "worktree"},
-        "Take `docker` out",
+        "Remove `docker`",
     ),
     "an open network": ({}, {"require": ["network"]}, "runtime.sandbox.network"),
     "a network that cannot be closed": (
@@ -37,7 +39,7 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {"sandbox": {"network": {"allow": ["example.org"]}}},
         "Unset PLAIT_SANDBOX",
     ),
-    "nothing enforces it": ({}, {"require": ["disk"]}, "Take it out of `require`"),
+    "nothing enforces it": ({}, {"require": ["disk"]}, "Remove it from `require`"),
 }
 
 FIRST_OF_ALL_BUBBLEWRAP = frozenset(
@@ -65,6 +67,25 @@ async def test_a_run_does_not_begin_without_what_it_requires(place: Place, why: 
             await engine.start(manifest({"name": "a", "run": "true"}, **runtime))
         assert (await engine.snapshot()).runs == ()
     assert fix in missing.value.hint
+
+
+async def test_a_run_does_not_begin_where_nothing_answers_for_its_agent(place: Place):
+    program = place.outside / "claude"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    step = {"name": "a", "agent": "deep", "prompt": "x"}
+    plan = manifest(step, agents={"deep": {"adapter": "claude"}})
+    with closing(socket.create_server(("127.0.0.1", 0))) as answers:
+        port = answers.getsockname()[1]
+        url = f"http://127.0.0.1:{port}"
+        path = f"{place.outside}:{place.environment['PATH']}"
+        place.environment |= {"PATH": path, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x"}
+        async with place.engine() as engine:
+            await (await engine.start(plan)).wait()  # it begins, and the program does nothing
+            answers.close()
+            with pytest.raises(AgentError, match=f"127.0.0.1:{port}: the connection is refused"):
+                await engine.start(plan)
+            assert len((await engine.snapshot()).runs) == 1
 
 
 @pytest.mark.needs("bubblewrap")

@@ -28,7 +28,7 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
 
 
 def with_session(place: Place) -> dict[str, Any]:
-    """An agent that keeps a session: taken up again it looks for what it had begun."""
+    """An agent that keeps a session: when it resumes, it looks for what it had begun."""
     begin = [
         {"say": SAID},
         {"write": {"path": "half", "text": "begun"}},
@@ -89,7 +89,7 @@ async def test_a_session_is_taken_up_in_the_tree_it_left(place: Place, way: str)
     assert phases(report) == {A: "FINISHED"}
     (worker,) = report.steps["a"].worker_results
     assert (worker.attempts, (place.outside / "found").read_text()) == (2, "begun")
-    assert "Go on where you stopped" in worker.output
+    assert "Continue where you stopped" in worker.output
     assert "Do the thing" not in worker.output
 
 
@@ -99,7 +99,7 @@ async def test_an_agent_without_a_session_is_told_what_it_had_done(place: Place,
     assert report.steps["a"].worker_results[0].attempts == 2
     told = (place.outside / "told").read_text()
     assert (place.outside / "found").read_text() == "begun\n"
-    for words in ("Do the thing.", "Go on where you stopped", SAID):
+    for words in ("Do the thing.", "Continue where you stopped", SAID):
         assert words in told, told
 
 

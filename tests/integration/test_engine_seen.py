@@ -109,7 +109,7 @@ async def test_a_landing_goes_on_where_the_target_moved_unless_the_result_was_on
         assert await land(engine, run, "s2/worker_1") is Phase.LANDED
         assert await land(engine, run, WHO, seen=shown) is Phase.REVIEWING
         back = await view_of(engine, run)
-        assert back.error == "the target moved since you looked"
+        assert back.error == "the target has moved since you looked"
         assert Badge.LAND_REFUSED in back.badges
         assert place.text() == changed(6, "six")
         # Nobody looked at the result: an ordinary clean merge asks nothing again.
@@ -166,7 +166,7 @@ async def test_decided_trees_land_only_as_they_were_seen_though_the_target_moves
             ).is_finished
             place.built.commit({"other": "moved\n"}, "meanwhile")
         assert await settled(engine, run, who) is Phase.CONFLICTED
-        assert (await view_of(engine, run, who)).error == "the target moved since you looked"
+        assert (await view_of(engine, run, who)).error == "the target has moved since you looked"
         again = await port.ask(ReadConflicts(run.id, who))
         assert again.is_resolved
         assert again.moved
@@ -212,7 +212,7 @@ async def test_approving_what_another_console_has_approved_says_so(place: Mergin
 async def test_one_console_drops_a_hunk_and_the_landing_of_the_other_is_refused(
     place: MergingPlace,
 ):
-    """What lands is what was shown: not the change without the hunk, which nobody there saw."""
+    """Only the change that was shown may land, not the one without the hunk: nobody saw it."""
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(TWO))
         shown = seen(await view_of(engine, run))

@@ -1,4 +1,4 @@
-"""After every attempt: what is not its own and changed is told, and accuses whom it can accuse."""
+"""After every attempt, changes of what is not its own are reported, and accuse who made them."""
 
 import fcntl
 import os
@@ -38,7 +38,7 @@ AS_LANDING = "case $PWD in */attempt_1) true;; *) " + HOOK + ";; esac"
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What came of a worker: of what it is accused, what is only mentioned, and its landing."""
+    """The result of a worker: what it is accused of, what is only mentioned, and its landing."""
 
     violations: tuple[str, ...]
     mentioned: tuple[str, ...]
@@ -171,7 +171,7 @@ async def test_what_the_user_does_meanwhile_is_mentioned_and_accuses_nobody(bare
     seen = await bare.run(bare.plan(CALM + USERS_OWN))
     assert seen.violations == ()
     assert {"main", "side", "a.txt", "scratch.txt"} <= names(seen.mentioned)
-    assert "nothing tells whether it was the worker or you" in seen.remarks
+    assert "plait cannot know if it was the worker or you" in seen.remarks
     assert "scratch.txt" in seen.notes or "more (" in seen.notes
     assert isinstance(seen.landing, c.Accepted)
 
@@ -194,7 +194,7 @@ async def test_what_is_written_in_a_tree_at_rest_is_mentioned_at_every_site(
     plan = bare.plan(CALM, second, sites={"default": site})
     seen = await bare.run(plan, of="two")
     assert (seen.violations, names(seen.mentioned)) == ((), {"new.txt"})
-    assert "nothing tells whether it was the worker or you" in seen.remarks
+    assert "plait cannot know if it was the worker or you" in seen.remarks
 
 
 async def test_the_note_of_how_things_were_cannot_be_done_away_with(bare: Ground):
@@ -213,7 +213,7 @@ async def test_behind_a_sandbox_a_changed_configuration_is_somebody_elses_doing(
     plan = fenced.plan(deed, sandbox={"paths": [f"{fenced.outside}"]})
     seen = await fenced.run(plan, meanwhile=configure)
     assert (seen.violations, names(seen.mentioned)) == ((), {"config"})
-    assert "its sandbox does not reach there" in seen.remarks
+    assert "its sandbox cannot write there" in seen.remarks
     assert isinstance(seen.landing, c.Accepted)
 
 

@@ -1,4 +1,4 @@
-"""What two commits have in common, told without a git: never anything else than git would say."""
+"""The common ancestors of two commits are found without git, and are always those of git."""
 
 import random
 from pathlib import Path

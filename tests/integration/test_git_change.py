@@ -183,7 +183,7 @@ async def test_a_ref_that_the_user_makes_between_two_landings_is_seen(tmp_path: 
 
     built.git("branch", "elsewhere", git.commit(START, base))
     assert await note("one") == await note("two") == ""
-    assert "stand on a branch or tag" in await note("three", adopted=True)
+    assert "commits of other branches or tags" in await note("three", adopted=True)
     assert await note("four") == ""
 
 

@@ -174,7 +174,7 @@ async def test_what_was_under_way_is_told_and_the_users_branches_are_not_lost_wo
     lab.agent(other, "git checkout -q main; git checkout -q -")
     lab.agent(space, MISBEHAVIOURS["mid-merge"])
 
-    assert (await lab.collect(space)).notes == ("The agent had not ended its merge.",)
+    assert (await lab.collect(space)).notes == ("The agent had not finished its merge.",)
     assert (await lab.collect(other)).refs == ()
 
 
@@ -340,7 +340,7 @@ async def test_collect_squashes_a_history_that_is_not_accepted(tmp_path: Path):
 
     assert lab.files(change.head)["work.txt"] == "work\n"
     assert lab.built.rev(f"{change.head}^") == change.base
-    assert "was not accepted" in change.notes[-1]
+    assert "did not accept" in change.notes[-1]
     lab.built.fsck()
 
 

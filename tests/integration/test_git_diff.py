@@ -14,6 +14,7 @@ from engine.git.diff import (
 )
 from engine.git.runner import Repo
 from engine.review import diffs as git_diffs
+from tests.support.pictures import png
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -139,6 +140,64 @@ async def test_a_diff_that_was_cut_counts_all_lines(
     counts = {file.path: (file.added, file.removed, file.is_cut) for file in diff.files}
     assert counts == {"a": (1, 1, False), "long": (9000, 1, True), "z": (1, 0, True)}
     assert diff.files[1].hunks == ()
+
+
+async def test_a_byte_that_is_no_text_is_told_from_another_one(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "repo")
+    for value in (b"caf\xe9\n", b"caf\xe8\n", b"caf\xe7\n"):
+        built.commit({"a": value}, "change")
+    repo = await Repo.open(built.path, built.environment)
+    diffs = [
+        await git_diffs.change_diff(repo, f"HEAD~{at}", f"HEAD~{at - 1}", against="")
+        for at in (2, 1)
+    ]
+    (one,), (two,) = (diff.files[0].hunks for diff in diffs)
+    assert [line.text for line in one.lines] == ["caf\udce9", "caf\udce8"]
+    assert [line.text for line in two.lines] == ["caf\udce8", "caf\udce7"]
+    assert diffs[0].keys != diffs[1].keys
+
+
+async def test_a_picture_says_its_size_and_is_had_whole(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "repo")
+    old = {"a.png": png(7, 5), "gone.gif": b"GIF89a\x46\0\x32\0\0", "b.png": b"\0no picture"}
+    built.commit({**old, "same.png": png(3, 3), "data.bin": b"\0" + png(9, 9)}, "old")
+    new = {"a.png": png(8, 5), "gone.gif": None, "b.png": png(2, 2), "c.png": png(1, 1)}
+    built.commit({**new, "same.png": png(3, 3, filters=b"\1"), "data.bin": png(9, 9)}, "new")
+    repo = await Repo.open(built.path, built.environment)
+    sides = ("HEAD~1", "HEAD")
+    diff = await git_diffs.change_diff(repo, *sides, against="")
+    looks = {f.path: f.note.partition(" pixels")[0] for f in diff.files if f.is_picture}
+    assert looks == {
+        "a.png": "PNG picture, 8 \u00d7 5",
+        "b.png": "PNG picture, 2 \u00d7 2",
+        "c.png": "PNG picture, 1 \u00d7 1",
+        "gone.gif": "GIF picture, was 70 \u00d7 50",
+        "same.png": "PNG picture, 3 \u00d7 3",
+    }
+    notes = {f.path: f.note for f in diff.files}
+    assert notes["a.png"].endswith(f"pixels, was 7 \u00d7 5, {len(new['a.png'] or b'')} B, was "
+                                   f"{len(old['a.png'])} B")  # fmt: skip
+    assert "pixels, as before" in notes["same.png"]
+    assert notes["data.bin"].startswith("binary, ")  # by its name it is none
+
+    found = await git_diffs.whole_sides(repo, sides, ["a.png", "gone.gif", "c.png", "absent"])
+    assert [(f.path, f.old, f.new, f.is_cut) for f in found] == [
+        ("a.png", old["a.png"], new["a.png"], False),
+        ("c.png", None, new["c.png"], False),
+        ("gone.gif", old["gone.gif"], None, False),
+    ]
+
+
+async def test_what_is_too_large_is_left_out_and_named_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({"a": "x" * 9, "b": "y" * 90}, "old")
+    built.commit({"a": "x" * 8, "b": "y" * 9}, "new")
+    repo = await Repo.open(built.path, built.environment)
+    monkeypatch.setattr(git_diffs, "_MOST_TEXT", 50)
+    found = await git_diffs.whole_sides(repo, ("HEAD~1", "HEAD"), ["a", "b"])
+    assert [(f.path, f.old, f.is_cut) for f in found] == [("a", b"x" * 9, False), ("b", None, True)]
 
 
 @pytest.mark.parametrize("kind", ["added", "changed", "renamed"])

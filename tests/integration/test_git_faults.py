@@ -1,4 +1,4 @@
-"""Killed or failing anywhere, making and collecting a workspace can simply be done again."""
+"""After a kill or a failure anywhere, making and collecting a workspace can be done again."""
 
 import os
 import signal

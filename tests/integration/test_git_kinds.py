@@ -68,7 +68,7 @@ async def cleaned(lab: Lab, space: Workspace, tmp_path: Path, main: str | None) 
     await remove(lab.repo, verdict, tmp_path / "trash")
     assert space.path not in lab.built.worktrees()
     said = await remove_branch(lab.repo, Merger(lab.repo), names, targets=targets)
-    assert said == ("" if main else "its work is in no target yet")
+    assert said == ("" if main else "its work has not landed yet")
     assert lab.refs(names.head)
 
 

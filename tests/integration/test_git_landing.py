@@ -1,5 +1,6 @@
 """A landing ends at the old commit or at the new one, and the user's edits are never touched."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -104,6 +105,24 @@ async def test_composing_gives_conflicts_back_and_moves_nothing(tmp_path: Path):
     assert target.built.rev("main") == target.old
     resolved = await target.composed(repo, tree=target.built.rev(f"{target.head}^{{tree}}"))
     assert target.built.rev(f"{resolved.new}^{{tree}}") == resolved.tree
+
+
+class _Milder(Merger):
+    """Merges for real, and says that git had to leave something out."""
+
+    async def merge3(self, base: str, ours: str, theirs: str) -> MergedTrees:
+        return replace(await super().merge3(base, ours, theirs), caveat="No moves were followed.")
+
+
+async def test_a_landing_tells_what_git_left_out_of_its_merge(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+
+    made = await compose(repo, _Milder(repo), target.request(repo))
+
+    assert isinstance(made, Composed)
+    assert made.note == "No moves were followed."
+    assert (await target.composed(repo)).note == ""
 
 
 async def test_only_the_change_lands_when_its_base_held_uncommitted_edits(tmp_path: Path):

@@ -43,7 +43,7 @@ def start_victim(target: Target, plan: LandPrepared, n: int) -> subprocess.Popen
 
 
 async def recover(target: Target, plan: LandPrepared) -> None:
-    """What a new engine does, and what it must find afterwards; twice, because it may die too."""
+    """Recover as a new engine does, and check the result; do so twice, because it may die too."""
     repo = await target.open()
     await recover_repository(repo)
     for _ in range(2):

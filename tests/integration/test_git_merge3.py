@@ -202,7 +202,7 @@ async def test_merging_what_is_not_there_is_an_error(tmp_path: Path):
     sample = Sample(tmp_path, {}, {})
     merger = Merger(await sample.open())
 
-    with pytest.raises(WorkspaceError, match="names no tree"):
+    with pytest.raises(WorkspaceError, match="is not a tree"):
         await merger.merge3("main", "ours", "nowhere")
     with pytest.raises((WorkspaceError, GitFailed)):
         await merger.merge3("main", "ours", "--output=x")

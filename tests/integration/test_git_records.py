@@ -54,7 +54,7 @@ async def test_a_lock_older_than_anything_of_ours_stays(tmp_path: Path):
     found = await recover_repository(repo)
 
     assert lock.exists()
-    assert found.kept == ((str(lock), "it is older than anything of ours"),)
+    assert found.kept == ((str(lock), "it is older than every git process of plait"),)
 
 
 async def test_without_a_death_of_ours_no_lock_is_touched(tmp_path: Path):

@@ -25,7 +25,7 @@ CASES = {
     "ignored": ("echo ignored > .git-no; echo .git-no > .gitignore; echo i > .git-no", ""),
     "embedded": ("mkdir e; cd e; git init -q; echo 1 > 1; git add 1; git commit -qm e", ""),
     "big": ("head -c 6000000 /dev/zero > big", "is in no commit"),
-    "embedded elsewhere": ("git init -q --separate-git-dir ../apart e; touch e/x", "nowhere else"),
+    "embedded elsewhere": ("git init -q --separate-git-dir ../apart e; touch e/x", "no other copy"),
     "worktree deleted": ('rm -rf "$PWD"', ""),
     "clone deleted": ('echo w > w; rm -rf "$PRIVATE"', ""),
 }
@@ -92,7 +92,7 @@ async def test_a_workspace_whose_work_is_refused_stays(tmp_path: Path):
     verdict = await examine(lab.repo, space, request)
 
     assert not verdict.is_safe
-    assert "was not accepted" in verdict.reasons[0]
+    assert "did not accept its work" in verdict.reasons[0]
 
 
 async def test_a_plain_directory_goes_only_if_nothing_was_made_in_it(tmp_path: Path):
@@ -129,12 +129,12 @@ async def test_a_branch_goes_only_once_its_work_is_in_a_target(tmp_path: Path):
 
     assert await reason() == "it is checked out"
     await remove(lab.repo, await verdict_of(lab, space), tmp_path / "trash")
-    assert await reason() == "its work is in no target yet"
+    assert await reason() == "its work has not landed yet"
     built.git("merge", "-q", "--squash", change.head)
     built.commit(say="squashed")
     extra = built.git("commit-tree", f"{change.head}^{{tree}}", "-p", change.head, "-m", "x")
     built.git("update-ref", space.refs.branch_ref, extra)
-    assert await reason() == "it holds commits that no attempt has"
+    assert await reason() == "it has commits that no attempt has"
     built.git("update-ref", space.refs.branch_ref, change.head)
     assert await reason() == ""
     assert built.branches() == ["main"]

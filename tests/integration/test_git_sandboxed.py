@@ -114,7 +114,7 @@ HOSTILE = {
     + CONFIGURE.replace("{where}", '--file "$PRIVATE/config.worktree"'),
     "a repository in place of its own": "rm .git; git init -q;" + CONFIGURE + HOOK,
 }
-"""What an agent may leave behind for whoever runs git in its tree."""
+"""The traps that an agent may leave for anybody who runs git in its tree."""
 
 
 @pytest.mark.parametrize("leave", HOSTILE)

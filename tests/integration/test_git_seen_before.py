@@ -12,8 +12,9 @@ from anyio import to_thread
 from engine.beneath import last_change
 from engine.git import removal, seen_before
 from engine.git.collection import CollectRequest, lead_inside
+from engine.git.disk_moment import DiskMoment
 from engine.git.removal import examine
-from engine.git.seen_before import DiskMoment, forget_sight, is_as_collected
+from engine.git.seen_before import forget_sight, is_as_collected
 from engine.git.workspace import Strategy, Workspace
 from tests.support.git_lab import Lab
 
@@ -156,7 +157,7 @@ def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tick(space: Workspace) -> None:
     """Wait until the clock of the disk is past everything that was written."""
-    while (moment := DiskMoment.now(space)) and (seen := last_change(space.path)):
+    while (moment := DiskMoment.now(space.path)) and (seen := last_change(space.path)):
         if seen.at_ns < moment.disk_ns:
             return
 
@@ -235,7 +236,7 @@ async def test_a_clock_that_was_set_proves_nothing(
     assert not await is_read(lab, space)
     real = DiskMoment.now
 
-    def shifted(of: Workspace) -> DiskMoment | None:
+    def shifted(of: str) -> DiskMoment | None:
         now = real(of)
         return now and now._replace(disk_ns=now.disk_ns + CLOCKS[clock])
 

@@ -239,7 +239,7 @@ async def test_a_commit_that_git_accepts_from_nobody_loses_no_other_path(
     change = await lab.collect(space)
     kept = [change.head, *(oid for _, oid in change.refs)]
     assert "work\n" in [lab.files(oid).get("work.txt") for oid in (kept if more else kept[:1])]
-    said = ("Its history was not accepted", "The agent's HEAD could not be used")
+    said = ("plait did not accept the agent's history", "The agent's HEAD was not usable")
     assert any(note.startswith(said) for note in change.notes)
     lab.built.fsck()
 
@@ -376,7 +376,7 @@ async def test_of_too_many_new_files_the_largest_folder_is_set_aside(tmp_path: P
     assert files["work.txt"] == "work\n"
     assert sum(name.startswith("out/") for name in files) == 8
     assert not any(name.startswith("cache/") for name in files)
-    assert aside(change) == {b"cache": "40 files, beyond the 20 new ones that are taken"}
+    assert aside(change) == {b"cache": "40 files, beyond the limit of 20 new files"}
 
 
 async def test_of_very_many_refs_most_are_kept_together_and_none_is_lost(tmp_path: Path):

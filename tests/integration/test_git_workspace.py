@@ -176,7 +176,7 @@ async def test_a_branch_that_the_user_has_checked_out_is_not_moved_under_them(tm
     change = await lab.collect(first)
 
     assert change.notes == (
-        f"{first.branch} is checked out in {lab.built.path}, so it was not moved.",
+        f"{first.branch} is checked out in {lab.built.path}, so plait did not move it.",
     )
     assert lab.built.status() == ""
     assert lab.built.rev(first.refs.head) == change.head
@@ -247,7 +247,7 @@ async def test_includes_are_copied_and_never_lead_out(tmp_path: Path):
     assert (place / "conf/in").is_symlink()
     assert not (place / "out").is_symlink()
     refused = {one.path: one.refused for one in space.included if one.refused}
-    assert refused == {b"out": "the link leads out of the repository"}
+    assert refused == {b"out": "the link points outside the repository"}
     assert (await lab.collect(space)).is_empty
 
 
@@ -345,7 +345,7 @@ async def test_a_base_of_uncommitted_edits_holds_them_and_touches_nothing(tmp_pa
     assert built.rev(f"{dirty.commit}^") == built.head
     assert await resolve_base(lab.repo, "WORKTREE", lab.me) == dirty
     assert (built.status(), snapshot_of(built.path)) == (status, before)
-    with pytest.raises(WorkspaceError, match="names no commit"):
+    with pytest.raises(WorkspaceError, match="is not a commit"):
         await resolve_base(lab.repo, "no-such", lab.me)
 
 
@@ -385,6 +385,6 @@ async def test_a_link_to_a_commit_that_the_user_has_not_is_said_for_review(tmp_p
         kept = await measured(lab.repo, change, change.base, meant=(), artifacts=Artifacts())
 
         assert kept is not None
-        said = [note for note in kept.set_aside if "your submodule there does not have" in note]
-        assert said == (["mod: links to a commit that your submodule there does not have"]
+        said = [note for note in kept.set_aside if "your submodule does not have" in note]
+        assert said == (["mod: points to a commit that your submodule does not have"]
                         if name == "unknown" else [])  # fmt: skip

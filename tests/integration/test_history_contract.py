@@ -93,7 +93,7 @@ def test_a_piece_is_kept_whole_and_once(history: HistoryDatabase):
 
 def test_a_gap_is_refused_and_leaves_nothing(history: HistoryDatabase):
     history.push(piece(1, 2))
-    with pytest.raises(StoreError, match="missing behind number 2"):
+    with pytest.raises(StoreError, match="missing after number 2"):
         history.push(piece(4, 5, TRY))
     assert history.seqs(["u1"]) == {"u1": 2}
     assert history.search(Query()) == []
@@ -302,7 +302,7 @@ FIRST = (
         " '', '', '', 'p')"
     ),
 )
-"""What the first version of the tables held."""
+"""The rows of the first version of the tables."""
 
 
 def first_of_sqlite(path: Path) -> SqliteHistory:
@@ -394,7 +394,7 @@ def test_a_database_that_cannot_keep_all_text_is_refused_at_once(server: Postgre
     server.execute("CREATE DATABASE narrow ENCODING 'LATIN1' TEMPLATE template0")
     with (
         closing(PostgresHistory(server.url("narrow"))) as history,
-        pytest.raises(StoreError, match="keeps text as LATIN1"),
+        pytest.raises(StoreError, match="stores text as LATIN1"),
     ):
         history.up()
 

@@ -49,7 +49,7 @@ name_of = attrgetter("worker", "attempt")
 
 
 class Troubles:
-    """What befalls a history: each begins and ends after another engine was killed."""
+    """The troubles of a history: each begins and ends after another engine was killed."""
 
     def __init__(self, server: Postgres, line: Line, filler: Path | None) -> None:
         self.met: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What the programs of this room may be made of, and what they must agree upon with the engine."""
+"""The keeper's programs use the standard library alone, and agree with the engine on names."""
 
 import re
 import subprocess

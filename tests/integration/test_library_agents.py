@@ -167,7 +167,7 @@ async def test_what_parallel_prompts_refuse(bench: Workbench) -> None:
     one = agent(bench)
     with pytest.raises(ValueError, match="at least 1"):
         await one.run_parallel_prompts(["a"], max_parallel_runs=0)
-    with pytest.raises(TypeError, match="one text"):
+    with pytest.raises(TypeError, match="is a string"):
         await one.run_parallel_prompts("a")
     await one.aclose()
 
@@ -320,9 +320,9 @@ async def test_an_engine_of_ones_own_is_used_and_left_open(bench: Workbench) -> 
 
 
 async def test_an_agent_is_one_thing_and_does_one_thing(bench: Workbench, functions: Any) -> None:
-    with pytest.raises(AgentError, match="not several"):
+    with pytest.raises(AgentError, match="give only one"):
         Agent("claude", command=["true"])
-    with pytest.raises(AgentError, match="no argv"):
+    with pytest.raises(AgentError, match="not an argv"):
         Agent(command="true")
     with pytest.raises(AgentError, match=r"only Agent\(call=function\)"):
         Agent("claude", tools=[functions.shout])
@@ -332,12 +332,12 @@ async def test_an_agent_is_one_thing_and_does_one_thing(bench: Workbench, functi
         with pytest.raises(AgentError, match="another process"):
             await one.prompt("x")
     async with agent(bench, script({"hang": True}), isolation="directory") as one:
-        with pytest.raises(AgentError, match="nothing was said"):
+        with pytest.raises(AgentError, match="there is no prompt yet"):
             await one.continue_turn("x")
         async with anyio.create_task_group() as group:
             group.start_soon(one.prompt, "x")
             await anyio.wait_all_tasks_blocked()
-            with pytest.raises(AgentError, match="at work"):
+            with pytest.raises(AgentError, match="is busy"):
                 await one.prompt("y")
             group.cancel_scope.cancel()
 
@@ -370,7 +370,7 @@ async def test_a_repository_that_another_engine_has_is_said_and_can_be_had_later
 ) -> None:
     one = agent(bench, isolation="directory")
     async with bench.engine():
-        with pytest.raises(LockHeld, match="is held by"):
+        with pytest.raises(LockHeld, match="is locked by"):
             await one.prompt("x")
     async with one:
         assert (await one.prompt("y")).text == "did y"

@@ -30,7 +30,7 @@ async def nothing_is_left(bench: Workbench) -> None:
 
 
 class CutOff:
-    """Cancels a scope when the n-th event of a run is told."""
+    """Cancel a scope at the n-th event of a run."""
 
     def __init__(self, n: int) -> None:
         self.left = n

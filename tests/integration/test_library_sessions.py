@@ -72,7 +72,7 @@ async def test_a_failed_run_leaves_the_session_open(bench: Workbench) -> None:
         with pytest.raises(AgentRunFailed, match="exit code 3"):
             await session.run(["sh", "-c", "echo x > x.txt; exit 3"])
         assert (await session.run(["cat", "x.txt"])).text == "x"
-        with pytest.raises(PlanError, match="names no agent"):
+        with pytest.raises(PlanError, match="does not name an agent"):
             await session.run("a prompt for nobody")
 
 
@@ -92,7 +92,7 @@ async def test_a_session_lands_and_is_refused_where_it_cannot(bench: Workbench) 
 
 
 async def test_a_session_has_a_name_is_open_and_does_one_thing(bench: Workbench) -> None:
-    with pytest.raises(AgentError, match="cannot name"):
+    with pytest.raises(AgentError, match="is not a valid session name"):
         IsolatedAgentSession("No Spaces", repo=bench.project)
     session = IsolatedAgentSession("agent-1", repo=bench.project)
     with pytest.raises(AgentError, match="not open"):

@@ -1,4 +1,4 @@
-"""What holds for a login over all runs and engines of its user: refusals, and a day's budget."""
+"""Refusals and a day's budget hold for a login over all runs and engines of its user."""
 
 import time
 from datetime import datetime

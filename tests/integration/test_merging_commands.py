@@ -15,6 +15,7 @@ from tests.support.merging_runs import (
     MergingPlace,
     changed,
     conflicted,
+    land,
     reviewed,
     writes,
 )
@@ -110,7 +111,7 @@ def test_several_land_in_plan_order_and_one_that_cannot_is_set_aside(
     texts = (MINE, THEIRS, {"other": changed(5, "third")})
     prepared(place, _reviewed, *texts)
     assert plait("land", "s1", "nobody") == 2
-    assert "'nobody' is no worker of this run\nName one of: s1/worker_1" in plait.err
+    assert "'nobody' is not a worker of this run\nName one of: s1/worker_1" in plait.err
     assert plait("land", "s3", "s2", "s1", "--json") == 3
     rows = plait.json
     assert [(row["worker"][:2], row["landed"]) for row in rows] == [
@@ -119,7 +120,10 @@ def test_several_land_in_plan_order_and_one_that_cannot_is_set_aside(
         ("s3", True),
     ]
     assert rows[1]["conflicts"] == ["code"]
-    assert "s2/worker_1 conflicts with the target in code\n`plait review " in plait.err
+    assert (
+        "s2/worker_1 conflicts with the target in code\nResolve them with `plait review "
+        in plait.err
+    )
     assert (place.text(), place.text("other")) == (MINE, changed(5, "third"))
     assert phases(plait) == ["LANDED", "CONFLICTED", "LANDED"]
 
@@ -165,7 +169,7 @@ def test_the_tree_that_decisions_make_is_checked_before_it_lands(place: MergingP
         place, conflicted, MINE, THEIRS, check="! grep -q ^theirs code || ! grep -q ^mine code"
     )
     assert plait("check", WHO) == 2
-    assert "still to be decided: code" in plait.err
+    assert "still to resolve: code" in plait.err
     assert plait("resolve", WHO, "--both", "--show") == 0
     assert plait("check", WHO) == 1
     assert "failed on tree" in plait.out
@@ -230,7 +234,10 @@ def test_a_run_towards_no_branch_is_refused_before_anything_begins(
     assert plait(*words, "--target", "mian") == 2
     assert "there is no branch 'mian'; did you mean 'main'?" in plait.err
     assert plait(*words, "--target", "nosuch") == 2
-    assert "there is no branch 'nosuch'\n`git branch nosuch` makes it" in plait.err
+    assert (
+        "there is no branch 'nosuch'\nIf you mean it, create it with `git branch nosuch`"
+        in plait.err
+    )
     runs = Path(place.built.git("rev-parse", "--absolute-git-dir"), "plait/runs")
     assert not runs.exists() or not list(runs.iterdir())
 
@@ -240,7 +247,7 @@ def test_what_was_seen_is_named_and_anything_else_is_refused_with_exit_2(
 ):
     prepared(place, _reviewed, changed(1, "one", changed(12, "twelve")), check="true")
     assert plait("diff", "s1/worker_1") == 0
-    tree = plait.err.split("this is tree ")[1].split(":")[0]
+    tree = plait.err.split("this is tree ")[1].split(";")[0]
     assert plait("drop", "s1/worker_1", "code:1", "--seen", tree[:12]) == 0
     for words in (
         ("approve", "s1/worker_1"),
@@ -299,7 +306,7 @@ def test_a_change_too_long_to_be_read_lands_only_by_an_explicit_word(
     assert "(1 binary, diff cut)" in plait.out
     assert plait("land", "s1", "s2", "--json") == 1
     assert [row["landed"] for row in plait.json] == [False, True]
-    assert "too long to be shown whole" in plait.err
+    assert "too long to show in full" in plait.err
     assert "--despite-cut" in plait.err
     assert plait("diff", "s1", "--stat") == 0
     tree = plait.err.split("this is tree ")[1][:12]
@@ -345,3 +352,23 @@ def test_a_pull_request_is_made_only_of_what_was_seen(place: MergingPlace, plait
     assert not place.built.git("ls-remote", "origin")
     tree = place.built.rev(f"plait/{_run_of(place)}/s1/worker_1^{{tree}}")
     assert plait("pr", "s1", "--seen", tree[:12], "--dry-run") == 0
+
+
+async def _lock_clashes(engine: Any, place: MergingPlace) -> None:
+    """A run whose second worker conflicts in a file, and in another that is made of that one."""
+    sides = [{"code": text, "code.lock": text[::-1]} for text in (MINE, THEIRS)]
+    manifest = place.workers(*sides)
+    manifest["review"] = {"regenerate": {"*.lock": "grep -c . code > code.lock"}}
+    run = await reviewed(engine, manifest)
+    assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+    assert await land(engine, run, WHO) is Phase.CONFLICTED
+
+
+def test_generated_files_are_made_once_the_rest_is_decided(place: MergingPlace, plait: Shell):
+    prepared(place, _lock_clashes)
+    assert plait("resolve", WHO, "--show") == 3
+    assert "make it anew by grep -c . code > code.lock (--regenerate)" in plait.out
+    assert plait("resolve", WHO, "--regenerate", "--show") != 0
+    assert "made from the rest: decide code first" in plait.err
+    assert plait("resolve", WHO, "--both", "code", "--regenerate") == 0
+    assert place.text("code.lock") == "13\n"

@@ -39,7 +39,7 @@ async def test_a_change_is_held_against_its_base_the_target_and_any_revision(pla
         base = await engine.diff(run.id, TWO)
         merged = await engine.diff(run.id, TWO, against="target")
         plain = await engine.diff(run.id, TWO, against="main")
-        with pytest.raises(WorkspaceError, match="'nowhere' names nothing"):
+        with pytest.raises(WorkspaceError, match="there is no 'nowhere'"):
             await engine.diff(run.id, TWO, against="nowhere")
         seen = await engine.diff(run.id, TWO, against=base.head)
     assert told(base) == ["-line 9", "+two"]
@@ -78,7 +78,7 @@ async def test_another_attempt_is_compared_directly(place: MergingPlace):
         await engine.command(c.RetryWorker(worker=ONE, run=run.id))
         await wait_worker(engine, run, ONE, lambda w: w.attempt == 2 and w.phase is Phase.REVIEWING)
         found = await engine.diff(run.id, ONE, against="@1")
-        with pytest.raises(WorkspaceError, match="attempt 7 of s1/worker_1 has left no work"):
+        with pytest.raises(WorkspaceError, match="attempt 7 of s1/worker_1 left no work"):
             await engine.diff(run.id, ONE, against="@7")
     assert told(found) == ["-first", "+second"]
     assert found.against == "attempt 1"

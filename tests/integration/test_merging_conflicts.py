@@ -204,7 +204,7 @@ async def test_decisions_that_want_a_file_and_a_folder_in_one_place_are_refused(
     session = ResolutionSession(made.conflicts.files).choose_rest("target")
     for path in (b"f/below", b"g"):
         session = session.set_file(path, b"1\n")
-    with pytest.raises(WorkspaceError, match="f is a file, and f/below needs it"):
+    with pytest.raises(WorkspaceError, match="f is a file, but f/below needs it"):
         await result_tree(repo, made.merged, made.conflicts, session.results() or ())
 
 
@@ -341,7 +341,7 @@ async def test_crossed_histories_are_merged_from_all_their_ancestors(lab: Lab):
 
 
 async def test_crossed_histories_have_the_conflicts_of_git(lab: Lab):
-    """What both had to decide before is no base: one took the change, the other the deletion."""
+    """A conflict that both resolved before is no base: one took the change, the other deleted."""
     x = {b"x": file(b"x\n")}
     root = lab.trees.commit({**x, b"f": file(TEXT)})
     a, b = lab.trees.commit({**x, b"f": file(TEXT + b"t\n")}, root), lab.trees.commit(x, root)
@@ -369,7 +369,7 @@ async def test_a_base_that_git_made_with_markers_in_it_is_nobodys_choice(lab: La
         assert Whole.BASE not in {option.choice for option in options(one)}
     session = ResolutionSession(made.conflicts.files)
     assert len(session.open_hunks(b"f")) == len(text.hunks) > 0
-    with pytest.raises(ValueError, match="git made it of several"):
+    with pytest.raises(ValueError, match="git merged it from several"):
         session.choose(b"f", 0, "base")
     assert session.choose_rest("base") == session
 

@@ -1,4 +1,4 @@
-"""What a reviewer sees beside the conflicts: both sides' commits, merged text, who else decides."""
+"""A reviewer sees both sides' commits, merged text, and who else resolves, beside the conflicts."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -214,7 +214,7 @@ def answering(text: str, result: str, **more: Any) -> dict[str, Any]:
     ("result", "offered", "problem"),
     [
         ("well:\n<<<ANSWER\nmine and theirs\nANSWER>>>", "mine and theirs\n", ""),
-        ("I would keep both.", None, "s2: its answer had no lines between the two marks"),
+        ("I would keep both.", None, "s2: its answer had no lines between the two markers"),
     ],
 )
 async def test_an_asked_agent_gives_one_more_proposal_and_never_decides(
@@ -233,7 +233,7 @@ async def test_an_asked_agent_gives_one_more_proposal_and_never_decides(
             action = c.AskAgent(path="code", hunk=0, words="keep both")
             view = await engine.port.ask(DecideConflict(run.id, WHO, action))
             assert view.files[0].hunks[0].asked == "s2"
-            with pytest.raises(WorkspaceError, match="being asked about it already"):
+            with pytest.raises(WorkspaceError, match="has been asked already"):
                 await engine.port.ask(DecideConflict(run.id, WHO, action))
             hunk = view.files[0].hunks[0]
             while hunk.asked:
@@ -275,7 +275,7 @@ async def test_who_is_not_there_is_not_asked_and_who_had_not_answered_can_be_ask
         hunk = (await engine.port.ask(ReadConflicts(run.id, WHO))).files[0].hunks[0]
         assert (hunk.asked, hunk.ask_problem) == (
             "",
-            "s2: the engine ended before it had answered; ask again",
+            "s2: the engine ended before the agent answered; ask again",
         )
         view = await engine.port.ask(DecideConflict(run.id, WHO, c.AskAgent(path="code", hunk=0)))
         assert (view.files[0].hunks[0].asked, view.files[0].hunks[0].ask_problem) == ("s2", "")

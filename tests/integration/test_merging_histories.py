@@ -153,7 +153,9 @@ async def test_a_reviewer_is_told_before_that_a_users_commits_are_not_taken_alon
         run = await reviewed(engine, plan)
         seen = (await engine.view(run.id)).worker(WHO)
         assert seen.change is not None
-        told = [said for said in seen.change.set_aside if "on a branch or tag already" in said]
+        told = [
+            said for said in seen.change.set_aside if "commits of other branches or tags" in said
+        ]
         assert await land(engine, run, WHO) is Phase.LANDED
         note = (await landed(engine, run, WHO)).note
     assert bool(told) == (style == "merge") == ("one commit" in note)
@@ -184,11 +186,11 @@ async def test_no_message_of_an_agent_says_on_the_target_that_a_check_passed(
         run = await reviewed(engine, plan)
         seen = (await engine.view(run.id)).worker(WHO)
         assert seen.change is not None
-        told = [one for one in seen.change.set_aside if "speaks in plait's name" in one]
+        told = [one for one in seen.change.set_aside if "uses plait's trailers" in one]
         assert bool(told) == (not is_kept and style != "squash")
         assert await land(engine, run, WHO) is Phase.LANDED
         note = (await landed(engine, run, WHO)).note
-    assert ("speaks in plait's name" in note) == (not is_kept and style != "squash")
+    assert ("uses plait's trailers" in note) == (not is_kept and style != "squash")
     words = ("log", "-4", "--format=%(trailers:key=Plait-Check,valueonly)", "main")
     claims = place.built.git(*words).split("\n")
     assert [one for one in claims if one] == ["passed: test ! -e bad"]
@@ -202,7 +204,7 @@ async def test_a_target_that_its_user_took_away_is_made_anew_only_when_asked(pla
         place.built.git("branch", "-m", "main", "trunk")
         assert await land(engine, run, WHO) is Phase.REVIEWING
         said = (await engine.view(run.id)).worker(WHO).error or ""
-        assert "the branch main is not there any more" in said
+        assert "the branch main no longer exists" in said
         assert place.built.git("branch", "--list", "main") == ""
         assert await land(engine, run, WHO, to="main") is Phase.LANDED
     assert place.text("new") == "new\n"

@@ -1,4 +1,4 @@
-"""How many keys real-looking conflicts take, from the first screen to files that are merged."""
+"""Count the keys that realistic conflicts take, from the first screen to merged files."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Decisions outlive whoever made them: killed with -9, taken up again, seen through a socket."""
+"""Choices outlive an engine that is killed with -9: resumed, and seen through a socket."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ def place(tmp_path: Path) -> MergingPlace:
 
 
 def decide_until_killed(place: MergingPlace, run: str, steps: int) -> int:
-    """An engine that decides over and over, killed after so many; the last one it told of."""
+    """Kill an engine after so many choices, and return the last one that it reported."""
     words = [sys.executable, "-c", _DECIDES, str(place.project), run, WHO]
     env = {**place.environment, "PYTHONPATH": str(Path.cwd())}
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=env) as engine:

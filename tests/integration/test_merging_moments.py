@@ -1,4 +1,4 @@
-"""Beginning again from how a worker's files once were: kept by the radar, taken up by a retry."""
+"""A retry begins from a worker's files as they once were, which the radar kept."""
 
 import signal
 import subprocess
@@ -10,8 +10,9 @@ import pytest
 from anyio import to_thread
 
 from engine.api import Engine, Run
+from engine.errors import WorkspaceError
 from engine.messages import commands as c
-from engine.messages.merging import ListMoments
+from engine.messages.merging import ListMoments, MakeCheckpoint
 from engine.messages.questions import ReadDiff
 from engine.messages.results import Moment
 from engine.phases import Phase
@@ -69,6 +70,58 @@ async def worked_twice(place: MergingPlace, engine: Engine) -> tuple[Run, Moment
     return run, seen[0]
 
 
+async def test_a_checkpoint_is_made_on_request_and_begun_again_from(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(radar, "EVERY_S", 3600.0)  # nobody looks by itself
+    spoils = scripted(
+        attempts={
+            "1": [
+                {"shell": "echo good > good"},
+                {"say": "well done"},
+                {"shell": place.waits_at("spoil")},
+                {"shell": "rm good; echo bad > bad"},
+                {"result": "spoiled"},
+            ],
+            "2": [{"shell": "echo more > more"}, {"result": "done"}],
+        }
+    )
+    async with place.engine() as engine:
+        step = {"name": "s1", "agent": spoils}
+        run = await engine.start(place.manifest(step, isolation_strategy="worktree"))
+        await wait_worker(engine, run, WHO, lambda w: "well done" in w.last_lines)
+        assert await engine.port.ask(ListMoments(run.id, WHO)) == (), "the control"
+        assert (await engine.view(run.id)).worker(WHO).checkpoint_at is None
+        kept = await engine.port.ask(MakeCheckpoint(run.id, WHO))
+        (listed,) = await engine.port.ask(ListMoments(run.id, WHO))
+        assert listed.commit == kept.commit
+        assert (await engine.view(run.id)).worker(WHO).checkpoint_at == kept.at
+        again = await engine.port.ask(MakeCheckpoint(run.id, WHO))
+        assert (again.commit, again.at > kept.at) == (kept.commit, True), "its files are the same"
+        assert await engine.port.ask(ListMoments(run.id, WHO)) == (listed,)
+        place.open_gate("spoil")
+        await run.wait()
+        with pytest.raises(WorkspaceError, match="saves files only while an agent runs"):
+            await engine.port.ask(MakeCheckpoint(run.id, WHO))
+        told = await engine.command(c.RetryWorker(worker=WHO, run=run.id, at=again.at))
+        assert isinstance(told, c.Accepted)
+        await run.wait()
+        change = await engine.port.ask(ReadDiff(run.id, WHO))
+        assert {file.path for file in change.files} == {"good", "more"}
+
+
+async def test_of_a_plain_folder_no_checkpoint_can_be_made(place: MergingPlace):
+    waits = scripted({"say": "there"}, {"shell": place.waits_at("go")})
+    async with place.engine() as engine:
+        step = {"name": "s1", "agent": waits}
+        run = await engine.start(place.manifest(step, isolation_strategy="directory"))
+        await wait_worker(engine, run, WHO, lambda w: w.phase is Phase.RUNNING)
+        with pytest.raises(WorkspaceError, match="works in a plain folder"):
+            await engine.port.ask(MakeCheckpoint(run.id, WHO))
+        place.open_gate("go")
+        await run.wait()
+
+
 _RETRIES = """
 import os, signal, sys, anyio
 from engine.messages import commands as c
@@ -92,11 +145,11 @@ async def test_an_attempt_begins_from_a_moment_also_after_a_kill_until_it_has_la
         run, moment = await worked_twice(place, engine)
         early = await engine.command(c.RetryWorker(worker=WHO, run=run.id, at=moment.at - 3600))
         assert isinstance(early, c.Refused)
-        assert "for the first time" in early.hint
+        assert "first saved" in early.hint
         wrong = c.RetryWorker(worker=WHO, run=run.id, at=moment.at, mode=RetryMode.CONTINUE)
         refused = await engine.command(wrong)
         assert isinstance(refused, c.Refused)
-        assert "anew" in refused.reason
+        assert "new session" in refused.reason
     radar_s = place.project / ".git/plait/runs" / run.id / ".radar"
     kept = radar_s / "moments"
     kept.write_text(kept.read_text() + "1.5 7 torn")  # by the death of who wrote it

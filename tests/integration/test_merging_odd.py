@@ -23,7 +23,7 @@ from engine.merge import (
     options,
 )
 from engine.messages import commands as c
-from engine.review.own import OwnMerge
+from engine.review.alone.own import OwnMerge
 from engine.review.preview import Previewed, preview
 from engine.review.results import result_tree
 from tests.support.merge_oracle import ENVIRONMENT
@@ -63,7 +63,7 @@ PLAIN_KINDS = frozenset(
 )
 """Kinds of which `git checkout --ours` leaves what "keep ours" does: one path, no other in it."""
 _LABEL = re.compile(rb"^([<>|]{7,}) .*$", re.MULTILINE)
-_REFUSED = re.compile("cannot be a tree|put different files at")
+_REFUSED = re.compile("is not a valid tree|put different files at")
 _BUGS_OF_GIT = (b"merge-ort.c:", b"cache entry has null sha1")
 _INVENTED = re.compile(rb"~[^/]*")
 
@@ -94,7 +94,7 @@ class Checkout:
     def merged(self, seed: int) -> Stages | None:
         """Return the index that `git merge` leaves; None where git dies of a bug of its own.
 
-        The merge stays under way in the checkout. Marked text is told without its labels.
+        The merge stays under way in the checkout. Marked text has no labels here.
         """
         self.git("update-ref", "-d", "MERGE_HEAD")
         self.git("read-tree", "--reset", f"{seed}/target")
@@ -157,7 +157,7 @@ class Found(NamedTuple):
 
 
 def stages_of(lab: Checkout, made: Previewed) -> Stages:
-    """Return the conflicts that plait was told, in the form of an index."""
+    """Return the conflicts that plait found, in the form of an index."""
     rows = {
         (one.path, number): stage
         for one in made.merged.conflicts

@@ -13,8 +13,8 @@ from engine.errors import WorkspaceError, WorktreeBusy
 from engine.git.checkout import keep_copies
 from engine.git.unfinished import remove_dead_locks
 from engine.messages import commands as c
-from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
-from engine.review.own import OwnMerge
+from engine.review.alone.other_merges import BranchMerge, ToolFiles, ToolMerge
+from engine.review.alone.own import OwnMerge
 from engine.site.trash import KEPT_S, bring_back, purge, trash_items
 from tests.support.merging_runs import SOURCE, changed
 from tests.support.repositories import RepositoryBuilder
@@ -82,7 +82,7 @@ async def test_each_of_gits_own_conflicts_is_decided_and_put_in_place(
     if doing != "stash":
         built.git("-c", "core.editor=true", *done.next_step.split()[1:])
         assert built.git("show", "HEAD:code") + "\n" == (built.path / "code").read_text()
-    with pytest.raises(WorkspaceError, match="no conflict is open"):
+    with pytest.raises(WorkspaceError, match="there is no open conflict"):
         await opened(built)
 
 
@@ -231,7 +231,7 @@ async def test_the_files_of_a_mergetool_are_decided_and_written(
     )
     merge = await ToolMerge.begin(files, built.environment)
     assert (await merge.conflicts()).files[0].open_hunks == 2
-    with pytest.raises(WorkspaceError, match="still to be decided"):
+    with pytest.raises(WorkspaceError, match="still to resolve"):
         await merge.resolve(c.FinishResolving())
     await merge.resolve(c.ChooseHunk(path="code", hunk=0, choice="both"))
     merge = await ToolMerge.begin(files, built.environment)
@@ -246,7 +246,7 @@ import anyio
 import anyio.to_thread
 from engine.messages import commands as c
 from engine.git.runner import Repo
-from engine.review import own
+from engine.review.alone import own
 
 async def main(folder, last):
     merge = await own.OwnMerge.begin(folder)

@@ -49,7 +49,7 @@ def plait(
 def test_a_merge_is_decided_from_a_shell_and_going_on_is_offered(built: RepositoryBuilder):
     nothing = plait(built, "review", "--show")
     assert (nothing.returncode, nothing.stdout) == (2, "")
-    assert "no conflict is open here" in nothing.stderr
+    assert "there is no open conflict here" in nothing.stderr
     built.try_git("merge", "side")
     shown = plait(built, "review", "--show")
     assert shown.returncode == 3
@@ -59,7 +59,7 @@ def test_a_merge_is_decided_from_a_shell_and_going_on_is_offered(built: Reposito
     said = json.loads(done.stdout)
     assert (said["doing"], said["is_finished"]) == ("merge", True)
     assert said["next_step"] == "git merge --continue"
-    assert "to go on: git merge --continue" in done.stderr
+    assert "next: git merge --continue" in done.stderr
     assert (built.path / "code").read_text() == changed(3, "mine\ntheirs")
     built.git("-c", "core.editor=true", "merge", "--continue")
 
@@ -81,7 +81,7 @@ def test_the_screen_of_ones_own_merge_is_the_whole_program_and_says_what_it_wrot
         console.do("review.land")
         assert console.end() == 0
         assert b"code: written to your files and staged." in console.written
-        assert b"To go on: git merge --continue" in console.written
+        assert b"Next: git merge --continue" in console.written
     built.git("-c", "core.editor=true", "merge", "--continue")
     assert built.status() == ""
 
@@ -127,4 +127,4 @@ def test_a_pull_request_is_pushed_and_asked_for_or_told_how(
     built.git("remote", "set-url", "origin", str(tmp_path / "nowhere.git"))
     failed = plait(built, "pr", "--as", "fix")
     assert failed.returncode == 1
-    assert "to be done by hand:\n  git push origin" in failed.stderr
+    assert "do this by hand:\n  git push origin" in failed.stderr

@@ -86,7 +86,7 @@ def test_a_clean_merge_ends_with_0_and_tells_its_tree(built: RepositoryBuilder):
 def test_a_name_that_is_no_commit_is_an_error_in_words(built: RepositoryBuilder):
     done = preview(built, "main", "nonsense")
     assert done.returncode == 2
-    assert "names no commit" in done.stderr
+    assert "is not a commit" in done.stderr
     assert "Traceback" not in done.stderr
 
 

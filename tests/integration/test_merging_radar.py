@@ -1,4 +1,4 @@
-"""The radar on real runs: clashes told while agents work, with the target, and with the user."""
+"""The radar on real runs: clashes while agents work, with the target, and with the user."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,7 +110,7 @@ async def test_the_users_checkout_is_read_only_where_a_workers_tree_can_meet_it(
     monkeypatch.setattr(radar, "stage_worktree", counted)
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(changed(3, "a")))
-        (found,) = engine.port.runs._radars.values()
+        (found,) = engine.port.runs.radars.values()
         await found.look()
         assert reads, "a worker's change waits, and the user's edits could meet it"
         await engine.port.command(Reject(run=run.id, worker="s1/worker_1"))
@@ -159,7 +159,7 @@ async def test_what_has_settled_is_off_the_radar_and_known_trees_are_not_merged_
     monkeypatch.setattr(radar.Merger, "preview", counted)
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(changed(3, "a"), changed(3, "b")))
-        (found,) = engine.port.runs._radars.values()
+        (found,) = engine.port.runs.radars.values()
         count = -1
         with anyio.fail_after(20):
             while sum(merged) != count:  # a look that had no time for all goes on with the rest
@@ -180,7 +180,7 @@ async def test_an_agent_that_says_nothing_is_looked_at_all_the_same(place: Mergi
     )
     async with place.engine() as engine:
         run = await engine.start(place.manifest(*steps, isolation_strategy="worktree"))
-        (found,) = engine.port.runs._radars.values()
+        (found,) = engine.port.runs.radars.values()
         await wait_worker(engine, run, "s2/worker_1", lambda w: w.phase is Phase.RUNNING)
         await wait_view(engine, run, lambda _: len(found._pictures) == 2)
         assert not (await engine.view(run.id)).worker("s1/worker_1").clashes

@@ -153,7 +153,7 @@ async def test_steps_are_undone_redone_and_reopened(place: MergingPlace):
         assert (await do(c.RedoChoice())).is_resolved
         view = await do(c.Reopen(path="code", hunk=hunk(view).key))
         assert not view.is_resolved
-        with pytest.raises(WorkspaceError, match="still to be decided: code"):
+        with pytest.raises(WorkspaceError, match="still to resolve: code"):
             await do(c.FinishResolving())
         assert (await do(c.ChooseWhole(path="code", choice="target"))).file(
             "code"

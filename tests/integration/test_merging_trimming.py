@@ -17,7 +17,7 @@ from engine.messages.merging import (
     LeaveOutHunks,
     ReadText,
 )
-from engine.messages.questions import ReadDiff, ReadReport
+from engine.messages.questions import ReadDiff, ReadReport, ReadSides
 from engine.messages.results import Verdict, WorkerView
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
@@ -89,7 +89,7 @@ async def test_a_hunk_left_out_does_not_land_and_stays_on_the_attempts_ref(place
 
 
 async def test_a_file_edited_by_hand_is_checked_landed_and_put_back(place: MergingPlace):
-    """What was left out stays behind, also where another file is edited."""
+    """A hunk that was left out stays behind, also if another file is edited."""
     plan = place.workers(EDITABLE, check="grep -q a win.txt")
     async with place.engine() as engine:
         run = await reviewed(engine, plan)
@@ -120,8 +120,13 @@ async def test_edits_keep_odd_bytes_and_land_with_the_change(place: MergingPlace
         before = await seen(engine, run.id)
         text = await engine.port.ask(ReadText(run.id, WHO, "win.txt"))
         assert text == FileText(path="win.txt", text="a\r\n")
-        with pytest.raises(WorkspaceError, match="no text"):
+        with pytest.raises(WorkspaceError, match="is not text"):
             await engine.port.ask(ReadText(run.id, WHO, "pic"))
+        sides = await engine.port.ask(ReadSides(run.id, WHO, ("code", "new", "pic")))
+        assert [(one.path, one.old, one.new) for one in sides] == [
+            ("code", place.built.git_bytes("show", "main:code"), TWO.encode()),
+            ("new", None, b"new\n"),
+        ]
         await engine.port.ask(EditChange(run.id, WHO, FileText(path="win.txt", text=WINDOWS)))
         await engine.port.ask(EditChange(run.id, WHO, FileText(path="new")))
         assert before.change is not None
@@ -206,10 +211,10 @@ async def test_what_cannot_be_left_out_is_refused_in_words(place: MergingPlace):
     async with place.engine() as engine:
         run = await reviewed(engine, plan)
         diff = await engine.port.ask(ReadDiff(run.id, WHO))
-        with pytest.raises(WorkspaceError, match="s2/worker_1 builds on it as it is"):
+        with pytest.raises(WorkspaceError, match="s2/worker_1 builds on this change as it is"):
             await engine.port.ask(LeaveOutHunks(run.id, WHO, [diff.keys[0][0]]))
         two = (await engine.port.ask(ReadDiff(run.id, "s2/worker_1"))).keys[0]
-        with pytest.raises(WorkspaceError, match="nothing would be left"):
+        with pytest.raises(WorkspaceError, match="this would leave nothing"):
             await engine.port.ask(LeaveOutHunks(run.id, "s2/worker_1", two))
         with pytest.raises(EngineError, match="no hunk"):
             await engine.port.ask(LeaveOutHunks(run.id, "s2/worker_1", ["0" * 24]))

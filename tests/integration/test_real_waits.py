@@ -1,4 +1,4 @@
-"""Attempts that end by nobody's fault: taken up where they stopped, in a real engine."""
+"""Attempts that end by nobody's fault resume where they stopped, in a real engine."""
 
 import time
 from typing import Any
@@ -99,12 +99,12 @@ async def test_a_budget_is_the_cause_also_if_the_agent_itself_noticed(place: Pla
 @pytest.mark.parametrize(
     ("agent", "hears", "note"),
     [
-        (scripted({"sleep": 30}), "now", "on their way"),
-        ({"adapter": "command", "argv": ["sleep", "60"]}, "no", "hears nothing while it works"),
+        (scripted({"sleep": 30}), "now", "on its way"),
+        ({"adapter": "command", "argv": ["sleep", "60"]}, "no", "reads nothing while it works"),
         (
             {"adapter": "command", "argv": ["sleep", "60"], "events": True},
             "now",
-            "on their way",
+            "on its way",
         ),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_value_that_does_not_stick_is_told(tmp_path: Path):
     )
     groups = make([place], "x")
     (tmp_path / f"{PREFIX}x" / "pids.max").symlink_to(os.devnull)
-    with pytest.raises(CgroupRefused, match="was to be 5, found"):
+    with pytest.raises(CgroupRefused, match="should be 5, but is"):
         limit(groups, Limits(pids=5))
 
 

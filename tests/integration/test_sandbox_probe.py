@@ -105,7 +105,7 @@ def test_a_trial_that_would_pass_without_any_guard_shows_nothing(
 ):
     machine = probe(with_program("grep", "#!/bin/sh\nexit 1\n"), state)
     assert not machine.has(Mechanism.BWRAP)
-    assert "shows nothing" in machine.finding(Mechanism.BWRAP).reason
+    assert "proves nothing" in machine.finding(Mechanism.BWRAP).reason
 
 
 def test_without_bwrap_the_advice_is_to_install_it(state: Path, tmp_path: Path):

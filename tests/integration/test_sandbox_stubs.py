@@ -1,4 +1,4 @@
-"""What this kind of machine has not, against stand-ins: limits of cgroup version 2, `systemd-run`.
+"""Mechanisms that this machine lacks work with substitutes: cgroup version 2, `systemd-run`.
 
 A folder stands in for a cgroup: it takes what is written, and the test plays the kernel's part.
 """

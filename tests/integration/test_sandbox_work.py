@@ -1,4 +1,4 @@
-"""What a well-meaning agent needs inside: git, compilers, interpreters, package tools, names."""
+"""A well-meaning agent finds its tools inside: git, compilers, interpreters, packages, names."""
 
 import json
 import os

@@ -64,5 +64,5 @@ async def test_one_that_crashes_says_how_it_ended_and_can_be_started_again(
 
 async def test_without_a_program_nothing_is_served(place: MergingPlace, engine: Engine):
     run = await reviewed(engine, place.workers("text\n"))
-    with pytest.raises(WorkspaceError, match="names no program"):
+    with pytest.raises(WorkspaceError, match="does not name a program"):
         await s.begin(engine, run, "s1/worker_1")

@@ -83,7 +83,7 @@ def victim() -> Iterator[tuple[int, list[str]]]:
 
 
 async def reached(place: MergingPlace, engine: Engine, network: str) -> dict[str, bool]:
-    """What a served program can reach of this machine."""
+    """Return what a served program can reach on this machine."""
     command = f"test -e what.json && python3 -c '{REACH}'; {s.PYTHON}"
     run = await reviewed(engine, s.plan(place, command, network=network, workers=2))
     other = await s.ready(engine, run, "site/worker_2")

@@ -68,7 +68,7 @@ def test_what_is_in_the_way_is_kept_beside(home: Path, trap: str) -> None:
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", ""])
 def test_a_path_that_leads_out_is_refused(home: Path, path: str) -> None:
-    with pytest.raises(AgentError, match="no path below"):
+    with pytest.raises(AgentError, match="not a path below"):
         place(str(home), [LaunchFile(path=path, data=b"")])
 
 

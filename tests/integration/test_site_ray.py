@@ -1,4 +1,4 @@
-"""A worker lives on a node of a real Ray cluster, or is told in words why it cannot."""
+"""A worker lives on a node of a real Ray cluster, or a message says why it cannot."""
 
 import os
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import pytest
 from engine.api import try_site
 from engine.errors import SiteSilent, WorkspaceError
 from engine.site import gate
-from tests.support.ray_node import RayCluster, shared_node
+from tests.support.ray_node import RayCluster, ray_cluster, shared_node
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +43,17 @@ async def test_another_token_is_refused_in_words(
     with pytest.raises(SiteSilent, match=f"nothing answers at {node.address}") as refused:
         await try_site(f"ray:{node.address}", {**environment, **known})
     assert "with this token" in refused.value.hint
+
+
+@pytest.mark.long
+@pytest.mark.needs("ray")
+async def test_a_cluster_that_answers_without_a_token_is_refused_though_we_have_one(
+    environment: Mapping[str, str], node: RayCluster
+) -> None:
+    with ray_cluster(RAY_AUTH_MODE="disabled") as bare:
+        with pytest.raises(WorkspaceError, match="runs the code of everybody") as refused:
+            await try_site(f"ray:{bare.address}", {**environment, **node.environment})
+        assert "RAY_AUTH_MODE=token" in refused.value.hint
 
 
 async def test_where_ray_is_missing_the_way_to_install_it_is_said(

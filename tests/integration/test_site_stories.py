@@ -1,4 +1,4 @@
-"""The same plan told at two sites: the same events, output, trees and landings, line by line."""
+"""The same plan at two sites makes the same events, output, trees and landings, line by line."""
 
 from collections import defaultdict
 from collections.abc import Mapping

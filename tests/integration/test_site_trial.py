@@ -10,12 +10,12 @@ import anyio.to_thread
 import pytest
 
 from engine.api import describe_sites, try_site
-from engine.api.sites import SITES
 from engine.errors import WorkspaceError
 from engine.limits import Dimension
 from engine.site.place import find_place
 from engine.site.seam import Ability, CommandEnd, Workplace
 from engine.site.trial import FILE, TEXT, tried
+from engine.spec.words import SITES
 from engine.testing.fake_site import FakeSite
 from tests.support.repositories import RepositoryBuilder
 from tui.commands.base import dispatch
@@ -57,7 +57,7 @@ async def test_a_trial_stops_at_the_first_problem_and_names_it(
         async with kind.opened(place, environment) as site:
             done = await tried(site, place)
         assert [bool(one.problem) for one in done].count(True) == problems
-    assert [one.what for one in done][-1] == "a command runs in it, and its output comes"
+    assert [one.what for one in done][-1] == "a command runs there, and its output arrives"
     assert "found (True, '')" in done[-1].problem
 
 

@@ -114,7 +114,7 @@ def test_a_full_disk_keeps_what_was_told_and_goes_on_when_there_is_room(tmp_path
     told, hint, kept, left, full, again, after = fill(how, tmp_path)
     assert isinstance(told, int)
     assert told > 5
-    assert "committed is safe" in str(hint)
+    assert "committed data is safe" in str(hint)
     assert kept == "old"
     assert left == (["ballast", "exit.json"] if how == "full" else ["exit.json"])
     assert full == [told * 3, told]

@@ -106,7 +106,7 @@ def test_no_child_keeps_the_lock_of_a_killed_engine(tmp_path: Path, leaving: str
 
 
 def taken_soon(path: Path) -> EngineLock:
-    """The lock, once a child that was just born has had the time to let go of it."""
+    """Return the lock, once a child that was just born has had the time to release it."""
     deadline = time.monotonic() + 30
     while True:
         try:

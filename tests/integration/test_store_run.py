@@ -84,7 +84,7 @@ def test_a_reader_sees_what_the_writer_commits(store: RunStore, path: Path):
         assert kept(reader) == (["1"], ["1"])
         with pytest.raises(StoreError) as caught:
             reader.append(pairs("Fact", 2), [], at=2)
-        assert "may only be read" in caught.value.hint
+        assert "is read-only here" in caught.value.hint
     assert kept(store) == (["1"], ["1"])
 
 

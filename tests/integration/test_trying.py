@@ -268,7 +268,7 @@ async def test_a_file_edited_in_the_last_moment_stops_the_try(
 
     before = picture(place.built)
     monkeypatch.setattr("engine.store.files.os.fsync", fsync)
-    with pytest.raises(WorkspaceError, match="changed has changed in this moment"):
+    with pytest.raises(WorkspaceError, match="changed changed at this moment"):
         await tried(place)
     monkeypatch.undo()
     assert {k for k, v in picture(place.built).items() if before[k] != v} == {"changed"}
@@ -311,7 +311,7 @@ async def test_a_linked_worktree_has_its_own_try(place: Checkout, tmp_path: Path
     await put_on(there, result_of(place.built, place.tree), now=1.0)
     assert (linked.path / "clash").read_text() == "theirs\n"
     assert picture(place.built) == main
-    with pytest.raises(WorkspaceError, match="is trying r1/s1/worker_1"):
+    with pytest.raises(WorkspaceError, match="has the result of r1/s1/worker_1"):
         await tried(place)
     assert picture(place.built) == main
     assert await take_back(await opened(place.built)) is not None

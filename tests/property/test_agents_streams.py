@@ -171,7 +171,7 @@ def test_damaged_streams_are_borne(batch: int) -> None:
 
 
 def apart(event: AgentEvent) -> list[AgentEvent]:
-    """A flood told in one piece means the same as its lines told one by one."""
+    """A flood in one piece means the same as its lines one by one."""
     if isinstance(event, Printed):
         return [Raw(line) for line in event.text.removesuffix("\n").split("\n")]
     return [event]

@@ -71,7 +71,7 @@ def steps(draw: st.DrawFn, name: str, known: list[str]) -> PlannedStep:
 
 
 def _ends(w: Worker, about: f.About) -> list[f.Fact]:
-    """How an agent may end: by itself, by a limit, by losing its keeper or its vendor's favour."""
+    """Return the ends of an agent: by itself, by a limit, without its keeper or its vendor."""
     usage = Usage(usd=0.25 * w.attempt.number, input_tokens=w.attempt.number)
     ended = partial(f.AttemptEnded, **about, usage=usage)
     well = [ended(ok=True), ended(ok=True, needs_proof=True)]
@@ -123,7 +123,7 @@ ANSWERS: dict[type[ENTRY], Callable[[Worker, f.About], list[f.Fact]]] = {
     e.PerformLanding: _lands,
     e.StartTimer: lambda _, about: [f.BackoffElapsed(**about)],
 }
-"""What the world may answer to each effect."""
+"""The possible answers of the world to each effect."""
 
 
 class Core(RuleBasedStateMachine):
@@ -170,7 +170,7 @@ class Core(RuleBasedStateMachine):
                 self.take(effect)
 
     def check_retries(self, before: RunState, fact: f.Fact) -> None:
-        """What a human retries is stopped by a human or its own end, and restarts nobody else."""
+        """A worker that a human retries ends by a human or by itself, and restarts no other."""
         for worker in sorted(self.by_hand):
             w = self.state.workers[worker]
             cause = w.attempt.stop.cause if w.attempt.stop else w.cause

@@ -1,9 +1,10 @@
 """Proposals for any hunk: never an error, never two alike, never slow to say why."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.merge import Memory, OutsideAnswer, Pick, best, merge_texts, propose, text_of
+from engine.merge.ideas import Rule, ideas
 from tests.support.merge_texts import patient, three_texts
 
 LINES = st.lists(
@@ -56,16 +57,24 @@ def test_what_was_learned_for_a_hunk_comes_back_for_it(
 
 @patient
 @given(st.tuples(LINES, LINES, LINES))
-def test_swapping_the_sides_offers_the_same_one_sided_answers(texts: tuple[bytes, bytes, bytes]):
+@example(
+    (
+        b"import re, sys\nimport os\n",
+        b"import os\nimport re, sys\nimport os\n",
+        b'version = "1.2.3"\nimport os\nimport os\n',
+    )
+)
+def test_swapping_the_sides_gives_the_same_one_sided_ideas(texts: tuple[bytes, bytes, bytes]):
+    """Compare ideas, not offers: of two rules with the same text an offer names one."""
     base, target, incoming = texts
-    sides = {"renamed", "newer", "contained", "superseded"}
+    sides = {Rule.RENAMED, Rule.NEWER, Rule.CONTAINED, Rule.SUPERSEDED}
     for one, other in zip(
         merge_texts(base, target, incoming).hunks,
         merge_texts(base, incoming, target).hunks,
         strict=True,
     ):
         found = [
-            {offer.text for offer in propose(hunk) if offer.rule in sides and offer.likely}
+            {(idea.rule, idea.text) for idea in ideas(hunk) if idea.rule in sides}
             for hunk in (one, other)
         ]
         assert found[0] == found[1]

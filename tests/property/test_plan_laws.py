@@ -29,7 +29,7 @@ TEMPLATE = st.lists(st.sampled_from(PIECES)).map("".join)
 
 @st.composite
 def graphs(draw: st.DrawFn) -> dict[str, list[str]]:
-    """Steps that can be ordered, told in any order."""
+    """Steps that can be ordered, given in any order."""
     names = draw(NAMES)
     behind = [st.lists(st.sampled_from(names[:i])) if i else st.just([]) for i in range(len(names))]
     graph = {name: draw(before) for name, before in zip(names, behind, strict=True)}

@@ -14,13 +14,13 @@ from tests.support.world import NOW, changed, csvlite
 from tui.ink import Span, fit, row_width, slice_row, spread, width_of
 from tui.kit.ascii import ascii_text
 from tui.kit.lists import cursor_row
-from tui.kit.wording import changed_words
 from tui.screens.fleet.page import lay_out
 from tui.screens.worker.lines import Look
 from tui.screens.worker.logs import Log
 from tui.words.clean import clean, clean_block, clean_code, clean_tree
 from tui.words.cutting import cut_command, cut_end, cut_path, wrap
 from tui.words.scene import Scene
+from tui.words.wording import changed_words
 
 _FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"

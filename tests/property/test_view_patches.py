@@ -79,7 +79,7 @@ class Live:
     served: Mapping[WorkerId, Served] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.radar.clashes, self.radar.behind, self.radar.share = {}, {}, 0.0
+        vars(self.radar).update(clashes={}, behind={}, share=0.0, _kept={})
 
     @property
     def state(self) -> RunState:
@@ -157,7 +157,7 @@ MOVES: tuple[Callable[[Live, int], None], ...] = (
     *(fact, delta, line, tool, usage, heard, wrote, went_on, ended, radar, outside),
 )
 Move = tuple[int, int, int]
-"""Which move, of which run, and of which of its workers."""
+"""The number of a move, of a run, and of one of its workers."""
 COMES_OR_GOES, LOST = len(MOVES), len(MOVES) + 1
 
 

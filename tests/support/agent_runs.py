@@ -69,7 +69,7 @@ class RunningAgent:
         self.parser.feed("in", data)
 
     def until(self, kind: type[_Kind]) -> _Kind:
-        """Read on until an event of that kind has been told."""
+        """Read on until there is an event of that kind."""
         while data := os.read(self.stdout.fileno(), 65536):
             for event in self.take(data):
                 if isinstance(event, kind):

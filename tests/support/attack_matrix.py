@@ -32,7 +32,7 @@ BEGIN, END = "<!-- matrix:begin -->\n", "<!-- matrix:end -->\n"
 
 
 def measure_all() -> dict[str, Measured]:
-    """What root finds, and what an ordinary user does; the latter alone where nobody is root."""
+    """Measure as root and as an ordinary user; as the latter alone where nobody is root."""
     found: dict[str, Measured] = {}
     if os.getuid() == 0:
         with tempfile.TemporaryDirectory(prefix="plait-matrix-") as folder:
@@ -51,7 +51,7 @@ def measure_all() -> dict[str, Measured]:
 
 
 def _left_behind() -> dict[str, str]:
-    """What the user's git runs of what agents left; the same on every rung: `collect` quiets it."""
+    """Try what agents left for the user's git to run; on every rung `collect` quiets it."""
     found: dict[str, str] = {}
     for row in (row for row in ROWS if row.after):
         with tempfile.TemporaryDirectory(prefix="plait-matrix-") as folder:

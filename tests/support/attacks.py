@@ -1,4 +1,4 @@
-"""What a hostile agent tries: one function an attack, true where it got what it must not get.
+"""Attack as a hostile agent does: one function an attack, true where it got what it must not get.
 
 Run inside a sandbox as `python -I attacks.py SCENE.json [NAME …]`, with the standard library alone;
 prints `{"name": true, …}`. Every attack must succeed where nothing guards against it.

@@ -94,6 +94,15 @@ class PtyConsole:
         """Type bytes."""
         os.write(self.master, data)
 
+    def latency_ms(self, key: bytes, shown: bytes = b"") -> float:
+        """Milliseconds from a key to its letter on the terminal, or to what else shows it came."""
+        began, seen = time.perf_counter(), b""
+        self.press(key)
+        while (shown or key) not in seen and time.perf_counter() - began < 5:
+            if select.select([self.master], [], [], 0.5)[0]:
+                seen += os.read(self.master, 65_536)
+        return (time.perf_counter() - began) * 1e3
+
     def resize(self, size: tuple[int, int]) -> None:
         """Give the terminal another size, and say so as terminals do."""
         ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))

@@ -86,7 +86,7 @@ class Console:
 
     @property
     def is_leaving(self) -> bool:
-        """The console was told to end."""
+        """The console is to end."""
         return is_leaving(self.app)
 
     @property

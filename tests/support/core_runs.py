@@ -1,4 +1,4 @@
-"""A run of the core told by hand: short words for facts, and what came of the last one.
+"""Drive a run of the core by hand: short words for facts, and the effects of the last one.
 
 Workers are named as a reader would: `a` or `a1` is the first worker of step `a`, `a2` the second.
 """
@@ -30,7 +30,7 @@ def who(name: str) -> WorkerId:
 
 @dataclass
 class Told:
-    """A run, the time in it, and the effects of the fact that was told last."""
+    """A run, the time in it, and the effects of the last fact."""
 
     state: RunState
     at: float = 1_000.0
@@ -46,7 +46,7 @@ class Told:
 
     @property
     def acts(self) -> list[e.Effect]:
-        """Return what is to be done, without what is to be told."""
+        """Return the effects, without the events."""
         return [effect for effect in self.effects if not isinstance(effect, e.Publish)]
 
     @property

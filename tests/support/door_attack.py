@@ -1,7 +1,7 @@
 """An agent that tries to steer the engine it works for: prints how far it came, as one line.
 
-Run inside a sandbox as `python -I door_attack.py CASE.json`, with the standard library alone. It is
-told everything that could leak: where the engine listens, and the engine's key.
+Run inside a sandbox as `python -I door_attack.py CASE.json`, with the standard library alone. It
+knows everything that could leak: where the engine listens, and the engine's key.
 """
 
 import hashlib

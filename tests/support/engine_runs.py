@@ -54,7 +54,7 @@ class Place:
         return manifest(*steps, sandbox={"paths": [f"{self.outside}:rw"]}, **more)
 
     def open_gate(self, name: str) -> None:
-        """Let go on who waits at a gate."""
+        """Release everybody who waits at a gate."""
         (self.outside / name).touch()
 
     def waits_at(self, name: str) -> str:
@@ -62,9 +62,9 @@ class Place:
         return f"until test -e '{self.outside / name}'; do sleep 0.01; done"
 
     async def survivors(self) -> set[int]:
-        """Who goes on living of all that was ever started for this place, zombies left aside.
+        """Return the living processes of all that were ever started for this place; no zombies.
 
-        A keeper that was just let go of has a moment to end by itself.
+        A keeper that was just released has a moment to end by itself.
         """
         alive = await to_thread.run_sync(self.living)
         with anyio.move_on_after(30):

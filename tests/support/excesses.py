@@ -1,4 +1,4 @@
-"""What a greedy agent does: attacks on limits, each of which takes as much as it is told to.
+"""Attack limits as a greedy agent does: each attack takes as much as its words say.
 
 `python -I excesses.py NAME WORD …` prints how much it got; `… try NAME WORD …` ends with 0 where it
 got all of it and with 3 where something stopped it.

@@ -115,7 +115,7 @@ def edited(files: Files, dice: random.Random, mark: str) -> Files:
 
 @dataclass
 class Story:
-    """What an agent and its user did: `done` names the agent's acts, `users` the user's refs."""
+    """The acts of an agent and its user: `done` names the agent's acts, `users` the user's refs."""
 
     git: Plumbing
     base: str

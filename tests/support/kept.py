@@ -18,7 +18,7 @@ from tests.support.processes import read_all
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What an attempt said, and how it ended."""
+    """The output of an attempt, and its end."""
 
     out: bytes
     err: bytes

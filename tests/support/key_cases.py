@@ -14,7 +14,7 @@ class Case(NamedTuple):
     wanted: str | None
     keys: tuple[str, ...]
     renamed: str = ""
-    """What the target calls the file."""
+    """The target's name of the file."""
 
 
 _HEAD = '"""Reads settings."""\n\n'

@@ -10,12 +10,27 @@ from tui.words.reasons import ELSEWHERE
 _PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 _HEAD = """# Keys
 
-One key has one idea everywhere; a screen may leave a key out, but never gives it another idea.
-`?` shows those of the screen you are on, and why a grey one is grey; `:` finds them by name. Small
-letters are harmless, undoable or ask first. A key file of your own, `keys.toml` in the folder
-`plait` of your configuration, binds any of the names below anew.
+A key means the same on every screen. A screen may leave a key out, but never gives it another
+meaning. Lower-case letters do no harm: you can undo what they do, or they ask first.
 
-This page is written from the key table.
+- `?` lists the keys of your screen, and says why a gray one does nothing now.
+- `:` finds an action by its name.
+- Your own key file, `plait/keys.toml` in your configuration folder, binds other keys to the names
+  in the right column.
+
+plait writes this page from its key table.
+
+## The mouse
+
+| do | what happens |
+|---|---|
+| click a worker or its mark in the run line, a tab, file, hunk or name | the cursor goes there |
+| click a key that is shown | plait presses that key |
+| double-click | it opens |
+| turn the wheel | the pane under the mouse scrolls |
+| drag over text | it is selected, also while a log goes on; `y` copies it, `esc` ends it |
+| drag the edge of a pane or of a table's column | it keeps that width in this repository |
+| double-click such an edge | it gets its usual width back |
 """
 KEYMAP = default_keymap()
 
@@ -49,7 +64,7 @@ def _table(screen: str) -> str:
 
 def _told(action: Action) -> str:
     reason = ELSEWHERE.get(action.id)
-    return f"{action.told}: not here, {reason}" if reason else action.told
+    return f"{action.told} (not here: {reason})" if reason else action.told
 
 
 def _code(keys: tuple[str, ...]) -> str:

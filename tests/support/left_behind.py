@@ -1,4 +1,4 @@
-"""What a hostile agent leaves in its worktree for the user's git to run, in every way known."""
+"""Leave programs in a worktree for the user's git to run, in every way known."""
 
 import subprocess
 from collections.abc import Callable

@@ -301,7 +301,7 @@ _NEED_SCOPES, _SCOPES_ABI = ("signal_outside", "abstract_socket"), 6
 
 
 def let_through(rung: str, *, network: NetworkAccess = NetworkAccess.OPEN) -> set[str]:
-    """The attacks that get what they want on a rung as this user, no hole being open."""
+    """The attacks that get what they want on a rung as this user, with nothing opened."""
     return {
         each.attack
         for each in ROWS
@@ -534,7 +534,7 @@ def uncontrolled(
 
 @dataclass(frozen=True)
 class Measured:
-    """What one user found: what each rung did, and which attacks had no effect unguarded."""
+    """The results of one user: what each rung did, and which attacks had no effect unguarded."""
 
     rungs: dict[str, dict[str, str]]
     uncontrolled: list[str]

@@ -1,4 +1,4 @@
-"""What git itself makes of three texts or three trees: the oracle of the merge tests."""
+"""Merge three texts or three trees with git itself: the oracle of the merge tests."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def merge_file(base: bytes, target: bytes, incoming: bytes) -> "Picked":
 
 @dataclass(frozen=True)
 class Picked:
-    """What git says of one merge."""
+    """The answer of git to one merge."""
 
     conflicts: int
     ours: bytes

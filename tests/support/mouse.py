@@ -32,3 +32,11 @@ async def drag(console: Console, start: tuple[int, int], cells: int) -> None:
     await console.pilot.mouse_down(offset=start)
     await console.pilot.hover(offset=(x + cells - 1, y))
     await console.pilot.mouse_up(offset=(x + cells - 1, y))
+
+
+async def drag_to(console: Console, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Take what is at a place, pull it to another, and let it go there."""
+    await console.pilot.mouse_down(offset=start)
+    await console.pilot.hover(offset=end)
+    await console.pilot.mouse_up(offset=end)
+    await console.press()

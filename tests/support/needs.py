@@ -25,7 +25,7 @@ from engine.sandbox.probe import probe
 from engine.system import IS_PORTABLE
 
 NOT_TO_BE_HAD = frozenset({"networks", "overlay", "systemd"})
-"""What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd,
+"""The needs that CI lacks: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd,
 and not every container may make networks."""
 
 WITH_OWN_MOUNTS = ("unshare", "--mount", *(() if os.getuid() == 0 else ("--map-root-user",)))
@@ -87,6 +87,12 @@ def _mechanism(mechanism: Mechanism) -> Callable[[], str]:
     return check
 
 
+def _dbus() -> str:
+    """Return why there is no bus to listen on, or no program that calls over it."""
+    programs = {"dbus-monitor": "dbus-bin", "dbus-daemon": "dbus", "gdbus": "libglib2.0-bin"}
+    return next(filter(None, (_program(*named)() for named in programs.items())), "")
+
+
 def _bubblewrap() -> str:
     """Of both findings the one that speaks, in the words of who must install it."""
     if missing := _program("bwrap", "bubblewrap")():
@@ -133,7 +139,7 @@ def _root() -> str:
 
 @functools.cache
 def _small_disk() -> str:
-    """Whether a process may mount a file system of its own, in a mount namespace of its own."""
+    """Return True if a process may mount a file system in a mount namespace of its own."""
     script = "mount -t tmpfs -o size=2m plait-needs /mnt || mount -t tmpfs plait-needs /tmp"
     argv = [*WITH_OWN_MOUNTS, "sh", "-c", script]
     try:
@@ -142,7 +148,7 @@ def _small_disk() -> str:
         return "unshare is not installed (apt install util-linux)"
     if done.returncode == 0:
         return ""
-    return "this user may not mount a file system of its own (run it as root, in a container)"
+    return "no file system can be mounted for one process alone (run it as root, and in no chroot)"
 
 
 @functools.cache
@@ -159,7 +165,7 @@ def _second_file_system() -> str:
 
 @functools.cache
 def _networks() -> str:
-    """Whether networks with links between them may be made, as `tests.support.ray_apart` does."""
+    """Return True if networks with links may be made, as `tests.support.ray_apart` does."""
     if missing := _program("ip", "iproute2")() or _program("nsenter", "util-linux")() or _root():
         return missing
     name = f"pneed{os.getpid()}"
@@ -186,6 +192,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "cgroup cpu": _cgroup("cpu"),
     "cgroup pids": _cgroup("pids"),
     "tmux": _program("tmux"),
+    "dbus": _dbus,
     "git-lfs": _program("git-lfs"),
     "node": _program("node", "nodejs"),
     "bash": _program("bash"),

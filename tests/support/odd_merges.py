@@ -1,8 +1,8 @@
 """Odd merges without end: two histories each, as commits that `git fast-import` can read.
 
-Knows what people do to trees that makes merges hard: whole folders that move while the other side
-adds to them, files that become links, folders or submodules, names that differ in case alone, and
-content, mode and place that change at once. Every third history is crossed, so it has two bases.
+Knows what people do to trees that makes merges hard. Whole folders move while the other side adds
+to them. Files become links, folders or submodules. Names differ in case alone. Content, mode and
+place change at once. Every third history is crossed, so it has two bases.
 """
 
 import random

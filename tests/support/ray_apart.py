@@ -46,12 +46,12 @@ class Apart:
 
     @property
     def address(self) -> str:
-        """Where the head listens."""
+        """The address where the head listens."""
         return f"{self.subnet}.1:6379"
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What leads to the cluster."""
+        """The variables that lead to the cluster."""
         return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.folder / "token")}
 
     def network(self, node: str) -> str:
@@ -141,9 +141,12 @@ class Apart:
         return self._raylets(node)[0]
 
     def _raylets(self, node: str) -> list[psutil.Process]:
-        below = psutil.Process(self.nodes[node].pid).children(recursive=True)
-        found = [one for one in below if one.name() == "raylet"]
-        return [one for one in found if one.status() != psutil.STATUS_ZOMBIE]
+        found = []
+        for one in psutil.Process(self.nodes[node].pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # Ray starts many that end soon
+                if one.name() == "raylet" and one.status() != psutil.STATUS_ZOMBIE:
+                    found.append(one)
+        return found
 
     def inhabitants(self, node: str, word: str) -> list[psutil.Process]:
         """The processes in the network of a node that have a word on their command line."""

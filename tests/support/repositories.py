@@ -64,7 +64,7 @@ class RepositoryBuilder:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
     ) -> str:
-        """What git says, decoded and stripped; a failure fails the test with git's own words."""
+        """Return what git says, decoded and stripped; a failure fails the test with git's words."""
         return self.git_bytes(*argv, cwd=cwd, stdin=stdin, env=env).decode(errors="replace").strip()
 
     def git_bytes(

@@ -1,5 +1,6 @@
 """A console's other side with conflicts: a real merge session behind a scripted view."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -16,7 +17,10 @@ from engine.merge import (
     Proposal,
     ResolutionSession,
     SideNames,
+    basis_of,
+    beside,
     propose,
+    stale,
 )
 from engine.messages import commands as c
 from engine.messages.merging import (
@@ -25,12 +29,14 @@ from engine.messages.merging import (
     CandidateTable,
     ConflictFileView,
     ConflictView,
+    FileRisk,
     LandingOrder,
     PlannedLanding,
     Wove,
 )
 from engine.messages.results import Change, CheckResult, EngineView, Outcome, StepView
 from engine.phases import Phase
+from engine.plan.model import ReviewRules
 from engine.review.actions import decided
 from engine.review.showing import Lens, file_views
 from tests.support.world import NOW, FakePort, changed, csvlite, worker
@@ -73,7 +79,7 @@ def _side(path: str, text: str | bytes | None, mode: str = "100644", blob: str =
 def conflict(
     path: str, kind: ConflictKind, *sides: FileSide | None, **more: object
 ) -> FileConflict:
-    """A conflict of base, target and incoming, told as exactly as git's reader tells it."""
+    """A conflict of base, target and incoming, exactly as git's reader makes it."""
     base, target, incoming = sides
     made = FileConflict(
         path=path.encode(),
@@ -241,11 +247,16 @@ class ReviewPort(FakePort):
     is_finished: bool = False
     is_overtaken: bool = False
     wove: list[tuple[str, ...]] = field(default_factory=list)
+    mixed: list[tuple[str, ...]] = field(default_factory=list)
     more: dict[str, object] = field(default_factory=dict)
     looked_at: ConflictFileView | None = None
     order: tuple[PlannedLanding, ...] = ()
     offers: dict[HunkKey, tuple[Proposal, ...]] = field(default_factory=dict)
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
+    rules: ReviewRules = field(default_factory=ReviewRules)
+    risky: tuple[FileRisk, ...] = ()
+    made: bytes | None = None
+    """The text that a command makes; None where it fails."""
 
     def __post_init__(self) -> None:
         self.session = ResolutionSession(tuple(self.files))
@@ -253,7 +264,7 @@ class ReviewPort(FakePort):
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
         self._fail_if_gone()
         if worker != WHO:
-            raise WorkspaceError(f"{worker} has no conflicts to decide")
+            raise WorkspaceError(f"{worker} has no conflicts to resolve")
         return self.view_of(run, path)
 
     async def resolve(self, run: str, worker: str, action: c.ResolutionAction) -> ConflictView:
@@ -268,6 +279,8 @@ class ReviewPort(FakePort):
             return replace(self.view_of(run, ""), is_finished=True)
         if isinstance(action, c.ForgetAnswer | c.ConfirmAnswer):
             self.offers.clear()
+        elif isinstance(action, c.Regenerate):
+            self.session = self._made_anew(action.path)
         else:
             self.session = decided(self.session, action)
         return self.view_of(run, "")
@@ -282,6 +295,21 @@ class ReviewPort(FakePort):
         )
         return self.checked
 
+    def _is_generated(self, path: bytes) -> bool:
+        return bool(self.rules.command_for(os.fsdecode(path)))
+
+    def _made_anew(self, path: str) -> ResolutionSession:
+        command = self.rules.command_for(path)
+        if self.made is None:
+            raise WorkspaceError(f"`{command}` ended with exit code 3: no solution")
+        basis = basis_of("", beside(self.session, self._is_generated))
+        return self.session.made(os.fsencode(path), self.made, by=command, basis=basis)
+
+    @property
+    def stale(self) -> frozenset[bytes]:
+        """Return the files that were made for another result."""
+        return stale(self.session, self._is_generated, "")
+
     def _offered(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
         """Return what the engine offers too: thought out once."""
         if hunk.key not in self.offers:
@@ -291,7 +319,7 @@ class ReviewPort(FakePort):
     @property
     def tree(self) -> str | None:
         """The tree as it is decided so far, where all is decided."""
-        if not self.session.is_resolved:
+        if not self.session.is_resolved or self.stale:
             return None
         return blake2b(repr(self.session.results()).encode(), digest_size=20).hexdigest()
 
@@ -310,10 +338,12 @@ class ReviewPort(FakePort):
                     propose=lambda _, hunk: self._offered(hunk),
                     kept=self.kept,
                     with_text=path.encode(errors="surrogateescape") or None,
+                    rules=self.rules,
+                    stale=self.stale,
                 ),
             ),
             is_of_base=self.is_of_base,
-            is_resolved=self.session.is_resolved,
+            is_resolved=tree is not None,
             can_undo=bool(self.session.journal),
             can_redo=bool(self.session.undone),
             tree=tree,
@@ -330,6 +360,11 @@ class ReviewPort(FakePort):
         del run, workers, by
         return self.order
 
+    async def risks(self, run: str, worker: str) -> tuple[FileRisk, ...]:
+        del run, worker
+        self._fail_if_gone()
+        return self.risky
+
     async def candidates(self, run: str, step: str) -> CandidateTable:
         self._fail_if_gone()
         return candidates(run, step)
@@ -337,6 +372,11 @@ class ReviewPort(FakePort):
     async def compare(self, run: str, one: str, other: str) -> object:
         del run, other
         return replace(self.diffs["implement/worker_1"], against=one)
+
+    async def mix(self, run: str, step: str, hunks: Sequence[str]) -> object:
+        del run
+        self.mixed.append(tuple(hunks))
+        return replace(self.diffs["implement/worker_1"], against=f"where {step} began")
 
     async def weave(
         self,
@@ -441,6 +481,8 @@ def _candidate(
         candidates=who,
         alike=who,
         what=what,
+        before=() if what else ("    # above it\n",),
+        after=() if what else ("    # below it\n",),
     )
 
 

@@ -119,7 +119,7 @@ def _page(url: str) -> str:
 
 
 def is_reached(port: int) -> bool:
-    """Whether anybody answers at a port of this machine."""
+    """Return True if anybody answers at a port of this machine."""
     try:
         _page(f"http://127.0.0.1:{port}/")
     except OSError:  # nobody listens, or whoever does hangs up
@@ -128,7 +128,7 @@ def is_reached(port: int) -> bool:
 
 
 def left_over(place: MergingPlace) -> list[Path]:
-    """What is left of programs that are not served any more: their folders and recordings."""
+    """Return what is left of programs that are no longer served: their folders and recordings."""
     roots = (place.project / ".git/plait/runs", place.tmp_path / "state")
     rooms = [one for root in roots for one in root.rglob(".served/*")]
     return rooms + [one for root in roots for one in root.rglob("attempt_*+serve*")]

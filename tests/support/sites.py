@@ -210,7 +210,7 @@ class Scene:
 
     @contextmanager
     def refusing_without(self, ability: Ability) -> Iterator[None]:
-        """What is done here succeeds at a site with this ability, and is refused by one without."""
+        """Expect success at a site with this ability, and a refusal by one without."""
         if ability in self.site.abilities:
             yield
         else:

@@ -80,7 +80,7 @@ class Warm:
     def run(
         self, words: Sequence[str], files: Sequence[IO[Any]], *, timeout_s: float, **given: Any
     ) -> int:
-        """How a command ended; `files` are its standard ones, `given` its `cwd` and `env`."""
+        """Return a command's exit code; `files` are its standard ones, `given` is `cwd`, `env`."""
         message = json.dumps({"words": words, **given}).encode()
         with self._turn, self._ours.dup() as line, line.makefile("rb") as told:
             socket.send_fds(line, [message], [file.fileno() for file in files])

@@ -13,7 +13,7 @@ from engine.messages import merging as m
 from engine.messages import questions as q
 from engine.messages.commands import Accepted, Command, Reply, ResolutionAction, Seen
 from engine.messages.deeds import Deed
-from engine.messages.diffs import ChangeDiff
+from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.events import OutputAppended, Told
 from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
 from engine.messages.merging import CandidateTable, ConflictView, FileText, PlannedLanding, Wove
@@ -38,7 +38,7 @@ from engine.messages.statistics import CountAttempts, Figures
 from engine.phases import Phase, StopCause
 
 NOW = 1_800_000_000.0
-"""When every scripted view plays."""
+"""The time at which every scripted view plays."""
 
 _LIMITS = Limits(memory_mb=1024, cpu_percent=100, time_seconds=1800, budget_usd=2.0, pids=256)
 _HELD = (
@@ -358,7 +358,10 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     m.CompareWorkers: "compare",
     m.LeaveOutHunks: "leave_out",
     m.EditChange: "edit",
+    q.ReadSides: "sides",
     m.ReadText: "text",
+    m.ReadMix: "mix",
+    m.ReadRisks: "risks",
     m.WeaveHunks: "weave",
 }
 
@@ -370,6 +373,7 @@ class FakePort:
     shown: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
+    sides_of: dict[str, FileSides] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     entrances: dict[str, Entrance] = field(default_factory=dict)
     compared: list[tuple[str, int]] = field(default_factory=list)
@@ -471,8 +475,21 @@ class FakePort:
         del run, worker
         self._fail_if_gone()
         if path not in self.texts:
-            raise WorkspaceError(f"{path} is no text that an editor could keep")
+            raise WorkspaceError(f"{path} is not text, so an editor cannot keep it intact")
         return FileText(path=path, text=self.texts[path])
+
+    async def sides(
+        self,
+        run: str,
+        worker: str,
+        paths: tuple[str, ...],
+        attempt: int | None = None,
+        *,
+        against: str = "",
+    ) -> tuple[FileSides, ...]:
+        del run, worker, attempt, against
+        self._fail_if_gone()
+        return tuple(self.sides_of[path] for path in paths if path in self.sides_of)
 
     async def edit(
         self, run: str, worker: str, file: FileText, *, seen: Seen | None = None
@@ -505,7 +522,7 @@ class FakePort:
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
         del run, path
         self._fail_if_gone()
-        raise WorkspaceError(f"{worker} has no conflicts to decide")
+        raise WorkspaceError(f"{worker} has no conflicts to resolve")
 
     async def candidates(self, run: str, step: str) -> CandidateTable:
         del run

@@ -1,7 +1,7 @@
 """A program that keeps eight kinds of processes which are hard to end: `zoo.py FOLDER [leave]`.
 
-Each writes FOLDER/<kind>.pid when it is ready and FOLDER/<kind>.term when it was told to end and
-did. Run with `python -I -S`; with `leave` the leader ends by itself once the others are ready.
+Each writes FOLDER/<kind>.pid when it is ready, and FOLDER/<kind>.term when it ends on request. Run
+with `python -I -S`; with `leave` the leader ends by itself once the others are ready.
 """
 
 import os

@@ -69,6 +69,19 @@ def test_the_first_frame_of_the_console_needs_nothing_of_the_engine():
     assert not loaded & {"engine", "pydantic", "git", "psutil", "sqlite3"}
 
 
+QUICK = ("tui.commands.quick", "engine.port.finding", "engine.port.direct")
+
+
+def test_a_command_that_an_engine_runs_loads_next_to_nothing():
+    """Each of these modules of the library costs more than the shell's half of such a command."""
+    loaded = modules_of(f"import {', '.join(QUICK)}")
+    dear = {"typing", "dataclasses", "inspect", "pathlib", "argparse", "secrets", "subprocess"}
+    assert not loaded & {*dear, "asyncio", "anyio", "shutil", "datetime", "sqlite3"}
+    own = {name for name in loaded if name.startswith(("engine.", "tui."))}
+    assert own == {*QUICK, "engine.port", "engine.port.capability", "tui.commands", *STREAMS}
+
+
+STREAMS = ("tui.commands.streams",)
 LOOKING = {"acting", "check", "cleaning", "diff", "drop", "logs", "status"}
 """Commands that a shell asks again and again: nothing is loaded for one but what it works with."""
 HEAVY = ["core", "merge", "review", "work", "site.local", "agents", "spec.load", "api.engine"]
@@ -83,6 +96,57 @@ def heavy_rooms(statement: str) -> set[str]:
 @pytest.mark.parametrize("name", sorted(LOOKING))
 def test_a_command_that_looks_or_acts_loads_nothing_heavy(name: str):
     assert heavy_rooms(f"import tui.commands.{name}") == set()
+
+
+def test_what_journals_tell_is_told_without_an_event_loop():
+    loaded = modules_of(
+        "import tui.commands.status, engine.api.journals, engine.run.journal, engine.run.view"
+    )
+    assert "engine.core.advance" in loaded
+    assert not loaded & {
+        "anyio",
+        "asyncio",
+        "subprocess",
+        "engine.git.runner",
+        "engine.port.client",
+    }
+
+
+BARE = ("core/*.py", "messages/*.py", "plan/*.py", "limits.py", "policies.py")
+
+
+def early_classes(source: str) -> list[str]:
+    """Return the frozen dataclasses that the library makes when a module is loaded."""
+    tree = ast.parse(source)
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+    is_library = any(
+        one.name == "dataclass"
+        for node in imports
+        if node.module == "dataclasses"
+        for one in node.names
+    )
+    wanted = {"dataclass(frozen=True)", "dataclass(frozen=True, kw_only=True)"}
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if is_library
+        and isinstance(node, ast.ClassDef)
+        and wanted & set(map(ast.unparse, node.decorator_list))
+    ]
+
+
+def test_what_every_command_loads_makes_its_classes_late():
+    """A frozen dataclass of the library costs a quarter of a millisecond when it is loaded."""
+    found = {
+        str(path.relative_to(ROOT)): early
+        for room in BARE
+        for path in (ROOT / "engine").glob(room)
+        if (early := early_classes(path.read_text()))
+    }
+    assert found == {}, "engine.values makes them"
+    made = "from dataclasses import dataclass, field\n\n@dataclass(frozen=True)\nclass Early: ..."
+    assert early_classes(made) == ["Early"]
+    assert early_classes(made.replace("dataclasses", "engine.values")) == []
 
 
 def test_a_heavy_command_is_seen_as_such():

@@ -1,4 +1,4 @@
-"""The Python of the pages: every snippet runs, in a repository like the page says."""
+"""The snippets of the pages: all Python runs, and every manifest of the cookbook."""
 
 import ast
 import inspect
@@ -10,8 +10,11 @@ from typing import Any
 
 import anyio
 import pytest
+import yaml
 
 from engine.messages import merging
+from engine.messages.results import Outcome, WorkerResult
+from engine.spec.load import load_manifest
 from tests.support.library import Workbench, script
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +24,11 @@ SNIPPETS = [
     for page, text in PAGES.items()
     for match in re.finditer(r"```python\n(.*?)```", text, re.DOTALL)
 ]
+MANIFESTS = [
+    (match[1], match[2], text[: match.start()].count("\n") + 2)
+    for text in [PAGES[ROOT / "docs/cookbook.md"]]
+    for match in re.finditer(r"### ([^\n]+)\n[^#]*?```yaml\n(.*?)```", text, re.DOTALL)
+]
 SILENT = {"README.md", "agents.md"}
 CODER = script(
     {"write": {"path": "work.txt", "text": "{prompt}\n"}},
@@ -28,6 +36,7 @@ CODER = script(
     {"result": "did {prompt}"},
     resumed=[{"write": {"path": "parser.py", "text": "{prompt}\n"}}, {"result": "did {prompt}"}],
 )
+AGENTS = {name: {"adapter": "scripted", **CODER} for name in ("claude", "codex")}
 
 
 @pytest.mark.parametrize(
@@ -59,11 +68,48 @@ def test_every_snippet_runs(  # noqa: PLR0917 - fixtures are passed by name
     assert capsys.readouterr().out or page.name in SILENT
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [(text, line) for _, text, line in MANIFESTS],
+    ids=[title for title, _, _ in MANIFESTS],
+)
+def test_every_manifest_runs(
+    text: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench(tmp_path, monkeypatch)
+    prepare(bench)
+    plan = load_manifest(text.encode(), file=f"docs/cookbook.md from line {line}")
+    steps = [step.name for step in plan.pipelines[0].steps]
+
+    async def run() -> None:
+        async with bench.engine() as engine:
+            run = await engine.start(yaml.safe_load(text) | {"agents": AGENTS})
+            report = await run.wait()
+            assert report.outcome in {Outcome.SUCCESS, Outcome.PENDING}, report
+            succeeded = {
+                name for name in steps if any(_is_well(one) for one in run.step(name).results)
+            }
+            assert succeeded == set(steps)
+
+    anyio.run(run)
+
+
+def _is_well(result: WorkerResult) -> bool:
+    return result.outcome is Outcome.SUCCESS
+
+
+def test_each_pattern_is_there_in_yaml_and_in_python() -> None:
+    _, _, part = PAGES[ROOT / "docs/cookbook.md"].partition("\n## Patterns in YAML")
+    patterns = part.split("\n### ")[1:]
+    assert len(patterns) == len(MANIFESTS) == 10
+    for pattern in patterns:
+        assert re.findall(r"```(yaml|python)\n", pattern) == ["yaml", "python"], pattern
+
+
 def prepare(bench: Workbench) -> None:
-    agent = {"adapter": "scripted", **CODER}
     manifest = {
         "runtime": {"agent": "claude"},
-        "agents": {"claude": agent, "codex": agent},
+        "agents": AGENTS,
         "pipelines": [{"name": "p", "steps": [{"name": "s", "run": "true"}]}],
     }
     bench.git.commit({"plait.yaml": json.dumps(manifest), "a.txt": "main\n"}, "main")

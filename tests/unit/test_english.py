@@ -1,5 +1,6 @@
 """The pages are in plain English, as docs/style.md says, and the commands in them exist."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -91,6 +92,32 @@ def test_code_is_no_english():
     assert slips("`told` is a name.\n\n```python\ntold = take_up\n```\n") == []
 
 
+def shown(source: str) -> Iterator[str]:
+    """Yield every text of a module that may be shown: of several words, and no docstring."""
+    tree = ast.parse(source)
+    bare = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in bare:
+            yield from [node.value] if " " in node.value else ()
+
+
+@pytest.mark.parametrize("package", ["engine", "tui"])
+def test_what_is_shown_is_in_plain_english(package: str):
+    wrong = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
+    found = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for text in shown(path.read_text())
+        if wrong.search(text)
+    ]
+    assert found == []
+
+
+def test_a_slip_in_what_is_shown_is_noticed():
+    source = """def f():\n    'It is told.'\n    return f'{n} is told ' + 'told'\n"""
+    assert list(shown(source)) == [" is told "]
+
+
 def commands(text: str) -> Iterator[list[str]]:
     """Yield the words of every call of plait in the consoles of a page."""
     for fence in _CONSOLE.findall(text):
@@ -153,8 +180,31 @@ def test_the_site_leads_to_every_page():
     assert {"README.md" if page == "index.md" else page for page in listed} == pages - by_index
 
 
-def test_every_link_leads_to_a_page():
-    for page in PAGES:
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-            if "://" not in link:
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
+def sections(text: str) -> set[str]:
+    """Return the names under which links find the sections of a page."""
+    heads = re.findall(r"^#+ (.*)$", _FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def lost(page: Path, text: str) -> list[str]:
+    """Return the links in the text of a page that lead to no page or to no section."""
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text)
+    return [
+        f"{link}#{name}"
+        for link, name in links
+        if "://" not in link and not _leads(page.parent / link if link else page, name)
+    ]
+
+
+def _leads(target: Path, name: str) -> bool:
+    return target.exists() and (not name or name in sections(target.read_text()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_section(page: Path):
+    assert lost(page, page.read_text()) == []
+
+
+def test_a_link_that_leads_nowhere_is_noticed():
+    text = "[a](gone.md) [b](style.md#gone) [c](style.md#words) [d](#gone) [e](#rules)"
+    assert lost(STYLE, text) == ["gone.md#", "style.md#gone", "#gone"]

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.unit.test_english import slips
+
 ROOT = Path(__file__).parents[2]
 MOST_ROOM_FILES, MOST_ROOM_LINES = 35, 6500
 LARGE_ROOMS = {"engine/git": "one world, hardened call by call, on its own plumbing"}
+MOST_DOCSTRING_SLIPS = 11
 RELATIVE_WORDS = frozenset(["What", "How", "Where", "Whether", "Which", "Why", "When", "Who"])
 
 
@@ -144,19 +147,50 @@ def test_the_port_stays_narrow():
     falls(methods, 3, "methods of the port")
 
 
-def test_docstrings_say_what_is_done():
-    """A docstring begins with an imperative or a noun, not with a relative clause."""
-    found = [
-        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
-        for room in ("engine", "tui")
-        for path in (ROOT / room).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+def relative(tree: ast.Module) -> list[str]:
+    """Return the first lines of docstrings that begin with a relative clause."""
+    return [
+        text.splitlines()[0]
+        for node in ast.walk(tree)
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(text := node.value.value, str)
         and next(iter(text.split()), "").rstrip(",.:;") in RELATIVE_WORDS
     ]
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    """Yield every file of Python that people read, with its name."""
+    for room in ("engine", "tui", "tests"):
+        for path in (ROOT / room).rglob("*.py"):
+            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+
+
+def test_docstrings_say_what_is_done():
+    """A docstring begins with an imperative or a noun, not with a relative clause."""
+    found = [f"{name}: {line}" for name, tree in sources() for line in relative(tree)]
     falls(found, 0, "docstrings that begin with a relative clause")
+
+
+def test_a_relative_clause_is_noticed():
+    tree = ast.parse('x = 1\n"""What it holds."""\ndef f():\n    """Return it, whatever."""\n')
+    assert relative(tree) == ["What it holds."]
+
+
+def test_docstrings_are_in_plain_english():
+    """No sentence of a docstring is longer than one of a page, or has a word that style bans."""
+    found = [
+        f"{name}: {slip}"
+        for name, tree in sources()
+        for slip in slips("\n\n".join(_docstrings(tree)))
+    ]
+    falls(found, MOST_DOCSTRING_SLIPS, "sentences of docstrings that style rules out")
+
+
+def _docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
 
 
 def test_rooms_are_rooms():

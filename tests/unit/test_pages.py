@@ -18,6 +18,7 @@ _NAMED = re.compile(
     r"`((?:engine|tui|themes|tests|docs|screenshots)/[\w./*-]+)(?:::(\w+(?:\.\w+)?))?`"
 )
 _LONGEST_WALK = 40
+_MARKS = re.compile(r"^(?:<<<<<<<|>>>>>>>) .*$", re.MULTILINE)
 
 
 @cache
@@ -55,6 +56,15 @@ def untrue(text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_whatever_a_page_names_is_there(page: Path):
     assert untrue(page.read_text()) == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_no_page_holds_the_marks_of_a_conflict(page: Path):
+    assert _MARKS.findall(page.read_text()) == []
+
+
+def test_marks_of_a_conflict_are_noticed():
+    assert _MARKS.findall("a\n<<<<<<< HEAD\nb\n=======\n") != []
 
 
 def test_a_name_that_is_gone_is_noticed():

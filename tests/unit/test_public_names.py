@@ -1,4 +1,4 @@
-"""What `engine` offers: these names and no others, documented, and brought in only when used."""
+"""`engine` offers these names and no others, documented, and imported only when used."""
 
 import inspect
 import re
@@ -15,6 +15,7 @@ from engine import sync
 from engine.library.agent import Agent, AgentWords
 from engine.library.session import IsolatedAgentSession, SessionWords
 from engine.messages.events import Told
+from tests.support.library_page import GROUPS, PAGE, library_page
 
 PUBLIC = [
     "Accepted",
@@ -67,6 +68,12 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
     assert re.search(rf"\| .*`{name}`.*\|", page), f"the cookbook's table lacks {name}"
 
 
+def test_the_library_reference_is_current() -> None:
+    named = [name for names in GROUPS.values() for name in names]
+    assert sorted(named) == sorted(PUBLIC)
+    assert PAGE.read_text() == library_page(), "write it: python -m tests.support.library_page"
+
+
 def test_public_members_are_documented() -> None:
     classes = [getattr(engine, name) for name in PUBLIC] + [getattr(sync, n) for n in sync.__all__]
     for found in filter(inspect.isclass, classes):
@@ -98,6 +105,7 @@ GIVEN = {
     AsyncIterator[Told]: Iterator[Told],
 }
 ONLY_WITH_A_LOOP = {
+    ("Engine", "run_commands"): "only a program with a loop goes on to answer shells",
     ("Engine", "port"): "what it gives are coroutines; `ask`, `command` and `events` say the same",
 }
 

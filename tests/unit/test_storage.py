@@ -1,4 +1,4 @@
-"""A git that could not write is told by its own line, or by its silence on a full disk."""
+"""A git that could not write is recognized by its own line, or by its silence on a full disk."""
 
 import errno
 import os

@@ -31,8 +31,8 @@ from tui.words.settings import MOMENTS, time_named
 _HEARD_SOON_S = 2.0
 _ENDS_SOON_S = 30.0
 _WORD = {
-    Delivery.DELIVERED: "it has heard that",
-    Delivery.REFUSED: "it did not hear that; a retry is told",
+    Delivery.DELIVERED: "the agent has read it",
+    Delivery.REFUSED: "the agent did not get it; its next attempt will",
 }
 
 
@@ -41,31 +41,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     name = parser.get_default("command")
     many = name in {"cancel", "pause"}
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
     if many:
         parser.add_argument("workers", nargs="*", metavar="WORKER")
     else:
-        parser.add_argument("worker", metavar="WORKER", help="[RUN/]STEP/worker_I, or its tail")
+        parser.add_argument(
+            "worker", metavar="WORKER", help="[RUN/]STEP/worker_I, or the end of that name"
+        )
     if name == "cancel":
-        parser.add_argument("--all", action="store_true", help="everything that has not settled")
-        parser.add_argument("--kill", action="store_true", help="at once, without grace")
+        parser.add_argument("--all", action="store_true", help="every worker that has not settled")
+        parser.add_argument(
+            "--kill", action="store_true", help="kill at once, without a grace period"
+        )
     if name == "retry":
         add_seen(parser)
         parser.add_argument(
-            "-m", dest="feedback", default="", metavar="FEEDBACK", help="what it should do better"
+            "-m",
+            dest="feedback",
+            default="",
+            metavar="FEEDBACK",
+            help="what the worker should do better",
         )
         parser.add_argument(
             "--mode",
             choices=[str(mode) for mode in RetryMode],
-            help="continue its work and session (the default with -m), or begin fresh",
+            help="continue the earlier work and session (default with -m), or start fresh",
         )
         parser.add_argument("--limit", action="append", default=[], metavar="memory_mb=2048")
         parser.add_argument("-a", dest="agent", metavar="AGENT")
-        parser.add_argument("--at", metavar="TIME", help=f"from its files as they were: {MOMENTS}")
+        parser.add_argument(
+            "--at",
+            metavar="TIME",
+            help=f"start from its files as they were at this time: {MOMENTS}",
+        )
     if name == "answer":
         parser.add_argument("text", metavar="allow|deny|TEXT")
         parser.add_argument(
-            "--for-run", action="store_true", help="and whoever asks the same in this run"
+            "--for-run",
+            action="store_true",
+            help="also answer every worker of this run that asks the same",
         )
         parser.add_argument(
             "--for",
@@ -78,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--rule",
             default="",
             metavar="PATTERN",
-            help="with --for: answer all that match, as 'Bash(git *)', but what is dangerous",
+            help="with --for: answer every match, such as 'Bash(git *)', except dangerous requests",
         )
     if name == "steer":
         parser.add_argument("text", metavar="TEXT")
@@ -238,7 +252,7 @@ async def _steer(port: EnginePort, command: c.Steer) -> int:
             if word := _WORD.get(event.delivery):
                 say(word)
                 return EXIT_OK if event.delivery is Delivery.DELIVERED else EXIT_FAILED
-    say("it has not heard that yet")
+    say("the agent has not read it yet")
     return EXIT_OK
 
 

@@ -13,10 +13,10 @@ from tui.words.clean import clean
 from tui.words.figures import UNKNOWN
 
 _HEARD = {
-    "now": "hears you at once",
-    "after_turn": "hears you after its turn",
-    "by_resume": "hears you when resumed",
-    "no": "hears nothing while it works",
+    "now": "reads your messages at once",
+    "after_turn": "reads your messages after its turn",
+    "by_resume": "reads your messages when it resumes",
+    "no": "reads no messages while it works",
 }
 _HEAD = ("agent", "version", "login", "model", "can do")
 
@@ -24,7 +24,7 @@ _HEAD = ("agent", "version", "login", "model", "can do")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take how to tell it, and if the clients are to list their models."""
     parser.add_argument(
-        "--models", action="store_true", help="let the clients that can list the models they know"
+        "--models", action="store_true", help="ask the clients that can list their models"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -53,7 +53,7 @@ def agent_lines(agents: Sequence[Any]) -> Iterator[str]:
     for agent in here:
         if agent.models:
             yield f"models of {agent.name}: {clean(', '.join(agent.models))}"
-    yield "to install, or to be set up by you"
+    yield "not installed, or not set up"
     yield from (f"  {a.name:<13} → {a.install_hint}" for a in agents if a.path is None)
 
 
@@ -80,10 +80,10 @@ def abilities(can: Any) -> list[str]:
     found = [
         "asks before it acts" if can.permission else "cannot ask",
         _HEARD[can.steer],
-        "goes on in its session" if can.resume else "begins anew each time",
+        "resumes its session" if can.resume else "starts a new session each time",
         *(["forks"] if can.fork else []),
-        f"tells {' and '.join(told)}" if told else "tells neither tokens nor cost",
-        f"hint by {can.hint}",
+        f"reports {' and '.join(told)}" if told else "reports neither tokens nor cost",
+        f"sub-agent hint by {can.hint}",
     ]
     return [str(words) for words in found]
 

@@ -5,12 +5,13 @@ import errno
 import json
 import os
 import re
-import sys
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from tui.commands.streams import is_unicode, leave_unread
+from tui.commands import streams
+from tui.commands.shells import HEARING, is_unicode
+from tui.commands.streams import leave_unread
 
 if TYPE_CHECKING:
     from engine.messages.commands import Seen
@@ -32,11 +33,12 @@ class Command(Protocol):
 _HINTS = {
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT),
-        "Make room where plait keeps its state, or set PLAIT_STATE_HOME to a folder that has some.",
+        "Free some space where plait keeps its state, or set PLAIT_STATE_HOME to a folder "
+        "with space.",
     ),
     **dict.fromkeys(
         (errno.EACCES, errno.EPERM, errno.EROFS),
-        "plait keeps what it knows in `.git/plait`: you must be allowed to write there.",
+        "plait keeps its state in `.git/plait`, and you must be able to write there.",
     ),
 }
 _FULL_NAME = re.compile(
@@ -91,20 +93,21 @@ def dispatch(name: str, words: list[str]) -> int:
         leave_unread()
         return EXIT_INTERRUPTED if name in {"run", "resume"} else EXIT_OK
     except Exception as error:  # noqa: BLE001  the outermost place: an error is a sentence
-        return _tell(error)
+        return failed(error)
 
 
-def parser_of(name: str) -> tuple[Command, Parser]:
+def parser_of(name: str, kind: type[Parser] = Parser) -> tuple[Command, Parser]:
     """The module of a sub-command and the parser of its words."""
     module: Command = import_module(f"tui.commands.{_SHARED.get(name, name)}")
     prog = "plait" if name == "console" else f"plait {name}"
-    parser = Parser(prog=prog, allow_abbrev=False)
+    parser = kind(prog=prog, allow_abbrev=False)
     parser.set_defaults(command=name)
     module.add_arguments(parser)
     return module, parser
 
 
-def _tell(error: Exception) -> int:
+def failed(error: Exception) -> int:
+    """Say what went wrong; the exit code. What plait does not know is raised."""
     from engine import errors  # noqa: PLC0415  only when something went wrong
 
     if isinstance(error, errors.EngineBug) or not isinstance(error, errors.EngineError | OSError):
@@ -135,15 +138,14 @@ def _sentence(error: Exception) -> str:
 
 def say(text: str) -> None:
     """Talk, on stderr; where its terminal has been closed nobody hears it."""
-    try:
-        sys.stderr.write(f"{text}\n")
-    except OSError:  # what is said from here on, and what is left in the buffer, goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    shell, line = HEARING.get(), f"{text}\n"
+    streams.say(line) if shell is None else shell.hear(line, is_data=False)
 
 
 def put(text: str) -> None:
     """Data, on stdout."""
-    sys.stdout.write(f"{text}\n")
+    shell, line = HEARING.get(), f"{text}\n"
+    streams.put(line) if shell is None else shell.hear(line, is_data=True)
 
 
 def put_json(value: Any) -> None:
@@ -186,7 +188,7 @@ def add_seen(parser: argparse.ArgumentParser) -> None:
         "--seen",
         type=_tree,
         metavar="TREE",
-        help="the tree of the change that you looked at: any other is refused, with exit 2",
+        help="the tree that you looked at; plait refuses any other with exit code 2",
     )
 
 

@@ -78,7 +78,7 @@ def _story(one: BlamedLines) -> list[str]:
     if landing.check:
         lines.append(f"check {clean(landing.check)}")
     if one.hit is None:
-        return [*lines, "its run is in no history here"]
+        return [*lines, "no history here contains its run"]
     return [*lines, *_attempt(one.hit)]
 
 

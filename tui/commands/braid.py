@@ -38,7 +38,7 @@ async def _braid(args: argparse.Namespace) -> int:
     for line in braid_text(braid, is_unicode=is_unicode()):
         put(line)
     if not braid.turns:
-        say("nobody has begun")
+        say("no worker has started")
     return EXIT_OK
 
 

@@ -35,8 +35,8 @@ class Bundling:
         """
         if self.file.exists():
             raise WorkspaceError(
-                f"there is a {self.file} already; nothing is written over",
-                hint="Name another file for the bundle, or move that one away.",
+                f"{self.file} exists already and is not overwritten",
+                hint="Name another file for the bundle, or move the existing one.",
             )
         try:
             with tempfile.TemporaryFile(dir=self.file.absolute().parent):
@@ -69,12 +69,12 @@ class Bundling:
         try:
             made = await bundle_run(self.repo, self.run, self.file, plan=self.plan)
             if goes_on and await self._goes_on():
-                say(f"{self.run} goes on: what it does from now on is not in {self.file}")
+                say(f"{self.run} is still running: what it does from now on is not in {self.file}")
         except (EngineError, OSError) as error:
             say(f"{self.file} could not be written: {error}")
             return False
         if not made.refs:
-            say(f"nothing to bundle: no worker of {self.run} has left a commit")
+            say(f"nothing to bundle: no worker of {self.run} has a commit")
             return True
         needs = " and ".join(commit[:10] for commit in made.needs)
         where = f"a clone that has {needs}" if needs else "any repository"

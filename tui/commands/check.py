@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("worker", metavar="WORKER")
     add_seen(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
     parser.add_argument(
         "--own", action="store_true", help="the worker's own tree, not merged with the target"
     )

@@ -15,10 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take what to look at, and how to tell it."""
     add_repo(parser)
     if parser.get_default("command") == "clean":
-        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only list what would be removed"
+        )
         parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     else:
-        parser.add_argument("id", nargs="?", metavar="ID", help="what to bring back; lists without")
+        parser.add_argument(
+            "id", nargs="?", metavar="ID", help="what to restore; without a name, list the trash"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,14 +37,17 @@ async def _clean(args: argparse.Namespace) -> int:
         put_json([{**asdict(item), "is_safe": item.is_safe} for item in items])
         return EXIT_OK
     for item in items:
-        word = "would go" if args.dry_run else "went"
+        word = "would be removed" if args.dry_run else "removed"
         what = word if item.is_safe else f"stays: {shown('; '.join(item.reasons))}"
         put(f"{'/'.join(filter(None, (item.run, item.worker)))}  {what}")
         put(f"  {shown(f'branch {item.branch}' if item.branch else item.path)}")
     if not items:
         say("there is no workspace to clean")
     elif any(item.is_safe and not (item.branch or item.is_for_good) for item in items):
-        say("the trash keeps what goes for 30 days, and its space; `plait restore` lists it")
+        say(
+            "removed files stay in the trash for 30 days and still use space; `plait restore` "
+            "lists them"
+        )
     return EXIT_OK
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
@@ -19,8 +19,16 @@ from tui.commands.notifying import read_notify
 from tui.commands.streams import is_terminal
 
 if TYPE_CHECKING:
-    from engine.api import Plan
+    from engine.api import EnginePort, Plan
+    from engine.messages.results import RunView
     from tui.app import PlaitApp
+
+
+class Place(NamedTuple):
+    """Name a worker to begin at; `types` begins in its terminal."""
+
+    worker: str
+    types: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("repo", nargs="?", default=".", metavar="REPO")
     else:
         add_repo(parser)
-        parser.add_argument("--watch", action="store_true", help="only look")
-    parser.add_argument("--theme", help="one of the themes, or one of your own")
+        about = "open on the page of this worker: [RUN/]STEP/worker_I, or the end of that name"
+        parser.add_argument("worker", nargs="?", default="", metavar="WORKER", help=about)
+        parser.add_argument(
+            "--terminal",
+            action="store_true",
+            help="with WORKER: type into its agent's terminal, or into a shell in its sandbox",
+        )
+        parser.add_argument(
+            "--watch", action="store_true", help="watch only: no key changes anything"
+        )
+    parser.add_argument("--theme", help="a theme, built in or your own")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,8 +56,13 @@ def run(args: argparse.Namespace) -> int:
     if not Path(repo).is_dir():
         say(f"{repo} is neither a command nor a folder; `plait --help` lists the commands")
         return EXIT_USAGE
-    watch = getattr(args, "watch", False)
-    return in_loop(partial(open_console, repo, read_only=watch, theme=args.theme))
+    watch, worker = getattr(args, "watch", False), getattr(args, "worker", "")
+    types = getattr(args, "terminal", False)
+    if types and (watch or not worker):
+        say("--terminal needs a WORKER, and does not go with --watch")
+        return EXIT_USAGE
+    place = Place(worker, types) if worker else None
+    return in_loop(partial(open_console, repo, read_only=watch, theme=args.theme, place=place))
 
 
 async def open_console(
@@ -50,10 +72,17 @@ async def open_console(
     begun: Callable[[str], object] = str,
     read_only: bool = False,
     theme: str | None = None,
+    place: Place | None = None,
 ) -> int:
     """The console on the detached engine of a repository; a plan is started there first.
 
-    `begun` is told the id of its run.
+    Args:
+        repo: The repository.
+        plan: What is started.
+        begun: Called with the id of its run.
+        read_only: Change nothing.
+        theme: One of the themes.
+        place: Begin there.
     """
     if not is_terminal():
         say("the console needs a terminal; `plait run --headless` and `plait status` need none")
@@ -68,10 +97,12 @@ async def open_console(
         folder=Path(repo),
         notifies=notify.is_on,
         is_quiet=notify.is_quiet,
+        begins_on="worker" if place else "fleet",
     )
     app = PlaitApp(None, read_only=read_only, theme=theme, options=options)
     connecting = _Connecting(app, repo, plan, begun)
     connecting.is_watching = read_only
+    connecting.place = place
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connecting.stay)
         await app.run_async()
@@ -96,6 +127,7 @@ class _Connecting:
         self._plan = plan
         self._begun = begun
         self.is_watching = False
+        self.place: Place | None = None
         self.failed: Exception | None = None
 
     async def stay(self) -> None:
@@ -111,11 +143,36 @@ class _Connecting:
             async with attach(self._repo, role=role) as port:
                 if self._plan is not None:
                     self._begun(await port.ask(StartPlan(self._plan)))
+                found = await _found(port, self.place) if self.place else None
                 self._app.reach(port, Path(await engine_key(self._repo)) / "console.json")
+                if found:
+                    await self._begin_at(*found)
                 await anyio.sleep_forever()
         except (EngineError, OSError) as error:
             self.failed = error
             self._app.exit()
+
+    async def _begin_at(self, view: "RunView", place: Place) -> None:
+        """Put the cursor on the worker; type into its terminal where that is wanted."""
+        session = self._app.session
+        session.past_run = view
+        session.open_run(view.run)
+        session.worker = place.worker
+        await session.bridge.until(lambda seen: seen)
+        session.look()
+        if place.types and self._app.board:
+            has_screen = view.worker(place.worker).has_screen
+            self._app.board.perform("take_over" if has_screen else "terminal")
+        self._app.redraw()
+
+
+async def _found(port: "EnginePort", place: Place) -> "tuple[RunView, Place]":
+    """Return the run of the worker to begin at, and the worker by its whole name."""
+    from engine.messages.questions import ReadRun  # noqa: PLC0415  what is seen first needs none of it
+    from tui.commands.deciding import full_name, run_of  # noqa: PLC0415  likewise
+
+    view = await port.ask(ReadRun(run_of(place.worker)))
+    return view, place._replace(worker=full_name(view, place.worker.removeprefix(f"{view.run}/")))
 
 
 def program_words(repo: str | PathLike[str]) -> Callable[..., Sequence[str]]:

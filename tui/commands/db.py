@@ -16,18 +16,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take what is to be done."""
     add_repo(parser)
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-    acts.add_parser("up", help="make its tables, or bring them to this version")
-    status = acts.add_parser("status", help="how much it holds, and what it lacks of this place")
+    acts.add_parser("up", help="create its tables, or update them to this version")
+    status = acts.add_parser(
+        "status", help="how much it holds, and which runs of this repository it lacks"
+    )
     status.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    push = acts.add_parser("push", help="deliver what it lacks of this repository's runs")
-    push.add_argument("--again", action="store_true", help="look at all runs, delivered or not")
-    push.add_argument("--everything", action="store_true", help="runs that were not shared, too")
-    prune = acts.add_parser("prune", help="remove old runs from it; journals stay as they are")
+    push = acts.add_parser("push", help="deliver the runs of this repository that it lacks")
+    push.add_argument(
+        "--again", action="store_true", help="check all runs, even those already delivered"
+    )
+    push.add_argument(
+        "--everything", action="store_true", help="also deliver runs that were not shared"
+    )
+    prune = acts.add_parser("prune", help="remove old runs from it; your journals stay")
     prune.add_argument(
         "--before",
         type=moment,
         required=True,
-        help="runs that began before then: 2026-01-31, or ago: 365d",
+        help="runs that began before this date or age: 2026-01-31, 365d",
     )
 
 
@@ -69,7 +75,7 @@ async def _status(args: argparse.Namespace, history: OpenHistory) -> int:
     if args.json:
         put_json({**asdict(extent), "url_env": history.url_env, "to_look_at": behind})
         return EXIT_OK
-    put(f"version {extent.version}, reached by {history.url_env}")
+    put(f"version {extent.version}, at the address in {history.url_env}")
     put(
         f"{some(extent.runs, 'run')}, {some(extent.attempts, 'attempt')},"
         f" {some(extent.events, 'event')}"
@@ -79,5 +85,5 @@ async def _status(args: argparse.Namespace, history: OpenHistory) -> int:
         put(f"the newest run began {began:%Y-%m-%d %H:%M}")
     if behind:
         put(f"{count(len(behind))} of this repository's runs changed since they were delivered")
-        say("a living engine delivers them; so does `plait db push`")
+        say("a running engine delivers them; so does `plait db push`")
     return EXIT_OK

@@ -38,8 +38,8 @@ from tui.words.clean import clean, clean_name
 from tui.words.figures import some
 
 _CUT = (
-    "its diff is too long to be shown whole; name the tree that you looked at with --seen,"
-    " or say --despite-cut"
+    "its diff is too long to show in full; pass the tree that you looked at with --seen, or use "
+    "--despite-cut"
 )
 
 
@@ -47,17 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whom, and for `land` where and how."""
     add_repo(parser)
     name = parser.get_default("command")
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
     parser.add_argument("workers", nargs="+", metavar="WORKER")
     add_seen(parser)
     if name == "land":
-        parser.add_argument("--to", metavar="BRANCH", help="in place of the run's target")
+        parser.add_argument("--to", metavar="BRANCH", help="instead of the run's target")
         parser.add_argument("--style", choices=("merge", "squash", "rebase"))
         parser.add_argument(
             "--order",
             choices=[str(order) for order in LandingOrder],
             default=str(LandingOrder.PLAN),
-            help="of several: plan order, or those with the fewest conflicts first",
+            help="order of several: as planned, or fewest conflicts first",
         )
         parser.add_argument(
             "--edits",
@@ -65,18 +65,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             choices=list(c.Edits),
             default=c.Edits.REFUSE,
             metavar="|".join(c.Edits),
-            help="your uncommitted edits in its way: land under them, commit them first, or wait",
+            help="if your uncommitted edits are in the way: land under them, commit them "
+            "first, or wait",
         )
         parser.add_argument(
             "--batch",
             action="store_true",
-            help="one check for all of them together; where it fails, halves are tried",
+            help="one check for all of them together; if it fails, plait tries halves",
         )
-        parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
+        parser.add_argument(
+            "--despite-check",
+            action="store_true",
+            help="land although the check failed; the commit says so",
+        )
         parser.add_argument(
             "--despite-cut",
             action="store_true",
-            help="land a change whose diff is too long to be shown whole, without --seen",
+            help="without --seen, land a change whose diff is too long to show in full",
         )
         parser.add_argument("--json", action="store_true")
 
@@ -84,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Carry the decision out."""
     if args.seen is not None and len(args.workers) > 1:
-        say("--seen names the change of one worker")
+        say("--seen takes the change of one worker only")
         return EXIT_USAGE
     if args.command == "land":
         return in_loop(partial(_land_all, args))
@@ -103,7 +108,7 @@ async def _land_all(args: argparse.Namespace) -> int:
     """One after another; what cannot land is set aside: 3 where one conflicts, 1 where refused."""
     async with reach(args.repo) as (port, has_lived):
         run = await port.ask(
-            ResumeRun((await port.ask(ReadRun(args.run or _run_of(args.workers[0])))).run)
+            ResumeRun((await port.ask(ReadRun(args.run or run_of(args.workers[0])))).run)
         )
         workers = await _in_order(port, args, run)
         cut = await _unread(port, args, run)
@@ -182,7 +187,8 @@ def full_name(view: RunView, name: str) -> str:
     raise WorkspaceError(reason, hint=hint)
 
 
-def _run_of(worker: str) -> str:
+def run_of(worker: str) -> str:
+    """Return the run that a worker's name begins with; empty where it names none."""
     return worker.split("/", maxsplit=1)[0] if worker.count("/") > 1 else ""
 
 
@@ -192,12 +198,15 @@ def _told(end: LandingEnd, run: str, args: argparse.Namespace) -> bool:
         say(
             f"{end.worker} conflicts with the target in {', '.join(map(clean_name, end.conflicts))}"
         )
-        say(f"`plait review {run}/{end.worker}` decides them, `plait resolve` without the console.")
+        say(
+            f"Resolve them with `plait review {run}/{end.worker}`, or without the console "
+            f"with `plait resolve`."
+        )
     elif not end.is_landed:
         say(f"{end.worker} was not landed: {clean(end.reason)}")
     elif not args.json:
         put(end.commit or "")
-        say(f"{end.worker} landed on {end.target}; `plait undo {run}/{end.worker}` takes it back")
+        say(f"{end.worker} landed on {end.target}; `plait undo {run}/{end.worker}` undoes it")
         if end.note:
             say(clean(end.note))
     return True

@@ -3,6 +3,7 @@
 import argparse
 import shutil
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -18,24 +19,25 @@ from tui.commands.streams import is_terminal
 
 _PROJECT = Path(__file__).parent.parent / "demo" / "project"
 _TOLD = (
-    ("a worker met its memory limit, its work was kept, and its retry succeeded", "stream"),
-    ("three candidates were made; one was chosen, the others kept on their refs", "quotes"),
-    ("two changes to the same line: one landed, the other conflicts", "labels"),
+    ("a worker hit its memory limit; its work was kept and its retry succeeded", "stream"),
+    ("three candidates ran; one was chosen, the others stay on their refs", "quotes"),
+    ("two workers changed the same line: one change landed, the other conflicts", "labels"),
     ("the tests ran on the chosen candidate", "verify"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the place to play it."""
-    parser.add_argument("--headless", action="store_true", help="no console: tell the story")
-    parser.add_argument("--keep", action="store_true", help="leave the sample repository there")
+    parser.add_argument(
+        "--headless", action="store_true", help="without the console: print the story"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the sample repository")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the sample, play it, and take it away again."""
     root = Path(tempfile.mkdtemp(prefix="plait-demo-"))
     folder = root / "tally"
-    shutil.copytree(_PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
     env = {"PLAIT_STATE_HOME": str(root / "state")}
     try:
         return in_loop(partial(_play, folder, env, is_headless=args.headless))
@@ -46,11 +48,17 @@ def run(args: argparse.Namespace) -> int:
             shutil.rmtree(root, ignore_errors=True)
 
 
+async def make_sample(folder: Path, env: Mapping[str, str]) -> None:
+    """Make the repository that the demo plays in."""
+    shutil.copytree(_PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    await make_repository(folder, env, message="The sample project")
+
+
 async def _play(folder: Path, more: dict[str, str], *, is_headless: bool) -> int:
     from os import environ  # noqa: PLC0415  the command's own, with the sample's on top
 
     environ.update(more)
-    await make_repository(folder, environ, message="The sample project")
+    await make_sample(folder, environ)
     if not is_headless and is_terminal():
         return await _in_console(folder)
     plan = plan_from(folder / "plait.yaml", folder=folder)

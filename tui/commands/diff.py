@@ -1,16 +1,14 @@
 """`plait diff`: what a worker changed, as a patch for reading or as counts."""
 
 import argparse
-import os
-import sys
 from functools import partial
 
-from engine.api import reach
 from engine.ids import WorkerId, meant
 from engine.messages.diffs import ChangeDiff, FileDiff, Hunk
 from engine.messages.questions import ReadDiff, ReadRun
 from engine.messages.results import Change, RunView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
+from tui.commands.shells import is_colored, reached, told
 from tui.words.clean import clean, clean_code, clean_name
 from tui.words.figures import some
 
@@ -21,35 +19,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whose change, and how much of it."""
     add_repo(parser)
     parser.add_argument("worker", metavar="WORKER")
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
-    parser.add_argument("--attempt", type=int, help="in place of the newest")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
+    parser.add_argument("--attempt", type=int, help="instead of the newest")
     parser.add_argument("--stat", action="store_true", help="only the counts")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
+    return in_loop(partial(act, args))
+
+
+async def act(args: argparse.Namespace) -> int:
+    """Print it, in an event loop."""
     part_name(args)
-    return in_loop(partial(_diff, args))
-
-
-async def _diff(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, _):
+    async with reached(args.repo) as (port, _):
         view = await port.ask(
             ReadRun(args.run)
         )  # before the diff, so that it never names a newer change
         change = await port.ask(ReadDiff(view.run, args.worker, args.attempt))
+    await told(partial(_tell, args, view, change))
+    return EXIT_OK
+
+
+def _tell(args: argparse.Namespace, view: RunView, change: ChangeDiff) -> None:
     if args.attempt is None and (seen := _change_of(view, args.worker)) and (tree := seen.tree):
-        say(f"this is tree {tree}: `--seen {tree[:12]}` lets you act on exactly it")
+        say(f"this is tree {tree}; pass `--seen {tree[:12]}` to act on exactly this tree")
         for remark in seen.set_aside:
             say(f"note: {clean(remark)}")
     if args.stat:
         put(stat_text(change))
-        return EXIT_OK
-    is_coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        return
+    colored = is_colored()
     for line in patch_lines(change):
-        colour = _COLOURS.get(line[:1]) if is_coloured else None
+        colour = _COLOURS.get(line[:1]) if colored else None
         put(f"{colour}{line}\x1b[0m" if colour else line)
-    return EXIT_OK
 
 
 def _change_of(view: RunView, name: str) -> Change | None:

@@ -60,7 +60,7 @@ async def _doctor(*, is_json: bool) -> int:
     for agent in agents:
         if agent.path is not None:
             lines += _agent_lines(agent, today.get(agent.name))
-    lines.append("not found, or to be set up by you")
+    lines.append("not found, or not set up")
     lines += [f"  {a.name:<13} → {a.install_hint}" for a in agents if a.path is None]
     put(without_home("\n".join(lines)))
     return EXIT_OK
@@ -95,10 +95,10 @@ async def _version_of(program: str) -> str:
         try:
             done = await anyio.run_process([path, _ASKED.get(program, "--version")], check=False)
         except OSError as error:
-            return f"cannot be started: {error.strerror}"
+            return f"cannot start: {error.strerror}"
         said = (done.stdout or done.stderr).decode(errors="replace").strip()
         line = without_home(clean(said.partition("\n")[0]))
-        return str(line)[:_WIDTH] or "says nothing of its version"
+        return str(line)[:_WIDTH] or "does not report its version"
     return "does not answer"
 
 

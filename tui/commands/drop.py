@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="PATH[:N]",
-        help="a file, or its Nth hunk: exactly these stay behind; without any, all are listed",
+        help="a file, or its Nth hunk: exactly these are left out; without a name, list all",
     )
-    parser.add_argument("--nothing", action="store_true", help="take everything back")
+    parser.add_argument("--nothing", action="store_true", help="leave nothing out")
     add_seen(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ async def _drop(args: argparse.Namespace) -> int:
         out_now = {key for w in found for key in w.left_out}
     for name, key, said in _hunks(diff):
         put(f"{'left out' if key in out_now else '':<9} {name}  {clean(said)}")
-    say("`plait drop WORKER PATH[:N] …` leaves exactly these out, `--nothing` takes all back")
+    say("`plait drop WORKER PATH[:N] …` leaves out exactly these; `--nothing` restores all")
     return EXIT_OK
 
 

@@ -18,13 +18,15 @@ from tui.words.clean import clean
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the run, and where to write it."""
     add_repo(parser)
-    parser.add_argument("run_id", nargs="?", default="", metavar="RUN", help="the latest if none")
-    parser.add_argument("--to", type=Path, metavar="FOLDER", help="in place of ./plait-RUN")
     parser.add_argument(
-        "--cast", action="store_true", help="with an asciicast of what each attempt showed"
+        "run_id", nargs="?", default="", metavar="RUN", help="which run (default: the latest)"
+    )
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="instead of ./plait-RUN")
+    parser.add_argument(
+        "--cast", action="store_true", help="add an asciicast of each attempt's output"
     )
     parser.add_argument(
-        "--raw", action="store_true", help="with secrets as they are: asks first, unless --yes"
+        "--raw", action="store_true", help="do not replace secrets; asks first, unless --yes"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
@@ -40,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
 def _is_wanted() -> bool:
     """Ask a human; where there is none, nobody has said yes."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        say("--raw exports tokens and passwords as they are; add --yes if that is what you want")
+        say("--raw exports tokens and passwords in clear text; add --yes if you want that")
         return False
-    sys.stderr.write("export tokens and passwords as they are? [y/N] ")
+    sys.stderr.write("export tokens and passwords in clear text? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().casefold() in {"y", "yes"}
 
@@ -53,7 +55,7 @@ async def _export(args: argparse.Namespace) -> int:
     try:
         await anyio.to_thread.run_sync(_write, folder, files)
     except FileExistsError:
-        say(f"there is a {folder} already; nothing is written over")
+        say(f"{folder} exists already and is not overwritten")
         return EXIT_USAGE
     for line in _redaction_lines(files):
         say(line)
@@ -68,7 +70,7 @@ def _redaction_lines(files: dict[str, bytes]) -> Iterator[str]:
         said = ", ".join(f"{count} {clean(kind)}" for kind, count in kinds.items())
         yield f"replaced in {clean(name)}: {said}"
     if found:
-        yield "look through it all the same; `--raw` exports it as it is"
+        yield "check the export yourself anyway; `--raw` exports everything unchanged"
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:

@@ -57,20 +57,20 @@ async def carry(
 ) -> int:
     """Begin a run with the engine that lives, or one of this process, and follow it; the exit code.
 
-    An engine that lived may end before the run does: then the run is taken up where it stands.
+    An engine that lived may end before the run does: then the run is resumed where it stands.
     """
     run, code = "", None
     while code is None:
         async with reach(repo) as (port, has_lived):
             if run:
-                how = "the engine that lives now goes on with it" if has_lived else "going on here"
-                say(f"the engine ended before the run did; {how}")
+                how = "another engine has taken over" if has_lived else "continuing here"
+                say(f"the engine ended before the run; {how}")
             run = await (port.ask(ResumeRun(run)) if run else begin(port))
             code = await follow(port, run, following)
             if following.left is not None:
                 await tell_left(repo, following.left)
             if not has_lived and await _others_go_on(port, run):
-                say("runs that others began here go on in an engine of their own")
+                say("other runs that started here continue in their own engine")
     return code
 
 
@@ -112,7 +112,11 @@ async def _interruptible(port: EnginePort, run: str, following: Following) -> As
                 is_kill = following.interrupts > 1
                 await port.command(c.StopRun(run=run, is_kill=is_kill))
                 with anyio.move_on_after(_LAST_WORDS_S):
-                    said = "stopping at once …" if is_kill else "stopping; once more kills …"
+                    said = (
+                        "stopping at once …"
+                        if is_kill
+                        else "stopping; press ctrl+c again to kill …"
+                    )
                     await write(sys.stderr, f"{said}\n")
 
     async with anyio.create_task_group() as tasks:
@@ -259,7 +263,9 @@ async def _on_question(port: EnginePort, run: str, following: Following, event: 
     if following.on_question == "fail":
         await port.command(c.StopWorker(worker=event.worker, run=run))
         with anyio.move_on_after(_LAST_WORDS_S):
-            said = f"{event.worker} is stopped: it asks, and `--on-question fail` is set"
+            said = (
+                f"{event.worker} is stopped: it asked a question, and `--on-question fail` is set"
+            )
             await write(sys.stderr, f"{said}\n")
     elif following.on_question == "deny":
         await port.command(
@@ -267,7 +273,7 @@ async def _on_question(port: EnginePort, run: str, following: Following, event: 
         )
     elif not following.is_json:
         with anyio.move_on_after(_LAST_WORDS_S):
-            how = f"`plait answer {run}/{event.worker} …` answers it"
+            how = f"answer with `plait answer {run}/{event.worker} …`"
             await write(sys.stderr, f"{'':<28} {how}\n")
 
 
@@ -310,12 +316,13 @@ def _(event: ev.Asked) -> str:
 
 @_words.register
 def _(event: ev.LimitHitSeen) -> str:
-    return f"met its limit: {event.hit}"
+    return f"hit its limit: {event.hit}"
 
 
 @_words.register
 def _(event: ev.RateLimitMet) -> str:
-    return f"waits for its model until {clock(event.until, time())}: it answered {event.status}"
+    until = "" if event.until is None else f" until {clock(event.until, time())}"
+    return f"waits for its model{until}: it answered {event.status}"
 
 
 @_words.register
@@ -353,21 +360,21 @@ def _(event: ev.OutsideChanged) -> str:
 @_words.register
 def _(event: ev.TroubleSeen) -> str:
     if event.trouble is None:
-        return "the run goes on"
-    return f"the run stands still: {clean(event.trouble.what)}. {clean(event.trouble.help)}"
+        return "the run continues"
+    return f"the run is stalled: {clean(event.trouble.what)}. {clean(event.trouble.help)}"
 
 
 @_words.register
 def _(event: ev.HistoryDelayed) -> str:
     if event.delay is None:
-        return "the shared history has everything again"
+        return "the shared history is up to date again"
     return f"the shared history is delayed: {clean(event.delay.what)}. {clean(event.delay.help)}"
 
 
 @_words.register
 def _(event: ev.ProgramServed) -> str:
     if event.served is None:
-        return "its program is not served any more"
+        return "its program has stopped"
     return f"its program {served_text(event.served)}"
 
 
@@ -375,6 +382,12 @@ def _(event: ev.ProgramServed) -> str:
 def _(event: ev.Landed) -> str:
     landed = f"landed on {event.target} as {event.new[:10]}"
     return f"{landed}. {clean(event.note)}" if event.note else landed
+
+
+_NEXT = (
+    "`plait attach` opens the console; here, `plait diff WORKER` shows a change and "
+    "`plait land WORKER` lands it"
+)
 
 
 def _report_lines(report: RunReport) -> Iterator[str]:
@@ -390,6 +403,8 @@ def _report_lines(report: RunReport) -> Iterator[str]:
                 yield f"  {result.worker}: {_cause(result.cause)}{first}"
     for want in report.waits_for:
         yield f"waits for you: {clean(want)}"
+    if report.waits_for:
+        yield _NEXT
 
 
 def _cause(cause: StopCause | None) -> str:

@@ -17,10 +17,10 @@ from tui.words.figures import UNKNOWN, cost, count, lasting, some, tokens
 _SPANS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 _SPAN = re.compile(r"(\d{1,6})([hdw])")
 _FILTERS = {
-    "person": "of one person",
-    "agent": "of one agent",
-    "model": "of one model",
-    "step": "of one step",
+    "person": "only attempts of this person",
+    "agent": "only attempts of this agent",
+    "model": "only attempts of this model",
+    "step": "only attempts of this step",
     "outcome": "success, unchanged, failed, cancelled, skipped or pending",
 }
 
@@ -29,27 +29,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take whose attempts, which of them, and how to tell it."""
     add_repo(parser)
     whose = parser.add_mutually_exclusive_group()
-    whose.add_argument("--all", action="store_true", help="of all your repositories")
-    whose.add_argument("--team", action="store_true", help="of all, from the shared history")
+    whose.add_argument("--all", action="store_true", help="search all your repositories")
+    whose.add_argument("--team", action="store_true", help="search the shared history of the team")
     if parser.get_default("command") == "history":
-        parser.add_argument("words", nargs="*", metavar="WORD", help="each begins a word of it")
-        parser.add_argument("-n", dest="most", type=_some_of, default=50, help="how many (50)")
+        parser.add_argument(
+            "words", nargs="*", metavar="WORD", help="each matches the beginning of a word"
+        )
+        parser.add_argument(
+            "-n", dest="most", type=_some_of, default=50, help="how many (default: 50)"
+        )
     else:
         axes = [str(axis) for axis in Axis]
-        parser.add_argument("--by", choices=axes, default="agent", help="count by that (agent)")
+        parser.add_argument(
+            "--by", choices=axes, default="agent", help="group by this (default: agent)"
+        )
         parser.add_argument("--words", default="", help="only attempts with these words")
-    parser.add_argument("--repository", default="", help="of one repository, by its address")
+    parser.add_argument("--repository", default="", help="only this repository, by its address")
     for name, purpose in _FILTERS.items():
         parser.add_argument(f"--{name}", default="", help=purpose)
     for name in ("since", "until"):
-        parser.add_argument(f"--{name}", type=moment, help="2026-01-31, or ago: 12h, 30d, 8w")
+        parser.add_argument(
+            f"--{name}", type=moment, help=f"{name} a date or an age: 2026-01-31, 12h, 30d, 8w"
+        )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _some_of(text: str) -> int:
     if text.isdecimal() and int(text):
         return int(text)
-    raise argparse.ArgumentTypeError("expected a number from 1 on")
+    raise argparse.ArgumentTypeError("expected a number of at least 1")
 
 
 def moment(text: str) -> float:
@@ -59,7 +67,7 @@ def moment(text: str) -> float:
     try:
         return datetime.fromisoformat(text).astimezone().timestamp()
     except ValueError:
-        reason = "expected a date such as 2026-01-31, or a span such as 30d"
+        reason = "expected a date such as 2026-01-31, or an age such as 30d"
         raise argparse.ArgumentTypeError(reason) from None
 
 
@@ -92,7 +100,7 @@ async def _history(args: argparse.Namespace) -> int:
     if not hits:
         say("no attempt matches")
     elif len(hits) == args.most:
-        say(f"the newest {some(len(hits), 'attempt')}; `-n` shows more")
+        say(f"only the newest {some(len(hits), 'attempt')}; `-n` shows more")
     return EXIT_OK
 
 

@@ -12,7 +12,7 @@ from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, put, say
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the place, and whether to write."""
     add_repo(parser)
-    parser.add_argument("--stdout", action="store_true", help="print it, write nothing")
+    parser.add_argument("--stdout", action="store_true", help="print it instead of writing it")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,7 +37,7 @@ def _write(folder: Path, agents: tuple[str, ...], *, is_stdout: bool) -> int:
         with target.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        say(f"{target} is there already; `plait init --stdout` prints a fresh one")
+        say(f"{target} exists already; `plait init --stdout` prints a fresh one")
         return EXIT_USAGE
     say(f"wrote {target}; `plait validate {target}` checks it, `plait run {target}` runs it")
     return EXIT_OK

@@ -41,7 +41,7 @@ async def tell_left(repo: str, view: RunView) -> None:
 
 def _left_lines(runs: Path, view: RunView) -> Iterator[str]:
     if view.trouble is not None:
-        yield f"the end of run {view.run} cannot be written down: {clean(view.trouble.what)}"
+        yield f"the end of run {view.run} cannot be recorded: {clean(view.trouble.what)}"
     for worker in view.workers:
         if worker.is_live and worker.attempt:
             record = runs / worker.worker / f"attempt_{worker.attempt}"
@@ -50,5 +50,5 @@ def _left_lines(runs: Path, view: RunView) -> Iterator[str]:
                 yield f"kept: {worker.worker}: its files in {clean(worker.workspace)}"
     if view.trouble is not None:
         yield clean(view.trouble.help)
-    how = f"`plait resume {view.run}` takes the run up"
-    yield f"{how}, `plait cancel --run {view.run}` ends it then"
+    how = f"`plait resume {view.run}` resumes the run"
+    yield f"{how}, then `plait cancel --run {view.run}` ends it"

@@ -2,17 +2,19 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 import anyio
 
-from engine.api import EnginePort, reach
+from engine.api import EnginePort
 from engine.messages.events import OutputAppended, WorkerMoved
 from engine.messages.logs import LogKind, LogLine
 from engine.messages.merging import ListMoments
 from engine.messages.questions import ReadLog, ReadRun
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
+from tui.commands.shells import reached, told
 from tui.words.clean import clean
 
 _MARKS = {
@@ -31,31 +33,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whose log, and how much of it."""
     add_repo(parser)
     parser.add_argument("worker", metavar="WORKER")
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
-    parser.add_argument("--attempt", type=int, help="in place of the newest")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
-    parser.add_argument("--raw", action="store_true", help="its own bytes, unchanged")
-    about = "the times at which its files were kept, for `plait retry --at`"
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
+    parser.add_argument("--attempt", type=int, help="instead of the newest")
+    parser.add_argument("-f", "--follow", action="store_true", help="follow until it ends")
+    parser.add_argument("--raw", action="store_true", help="the agent's output, byte for byte")
+    about = "list the saved states of its files, for `plait retry --at`"
     parser.add_argument("--moments", action="store_true", help=about)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
+    return in_loop(partial(act, args))
+
+
+def is_quick(args: argparse.Namespace) -> bool:
+    """Return True if it is text that is there already."""
+    return not (args.follow or args.raw)
+
+
+async def act(args: argparse.Namespace) -> int:
+    """Print it, in an event loop."""
     part_name(args)
     if args.moments:
-        return in_loop(partial(_print_moments, args))
-    return in_loop(partial(_print_raw if args.raw else _print, args))
+        return await _print_moments(args)
+    return await (_print_raw if args.raw else _print)(args)
 
 
 async def _print_moments(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, _):
+    async with reached(args.repo) as (port, _):
         moments = await port.ask(ListMoments(args.run, args.worker))
     wanted = [one for one in moments if args.attempt in {None, one.attempt}]
     for one in wanted:
         then = datetime.fromtimestamp(one.at, UTC).astimezone()
         put(f"{then:%Y-%m-%d %H:%M:%S}  attempt {one.attempt}  {one.commit[:12]}")
     if not wanted:
-        say("nothing is kept: files are looked at while an agent works, until they land")
+        say("nothing is saved yet: plait saves states of the files while an agent works")
     return EXIT_OK
 
 
@@ -68,7 +80,7 @@ async def _print_raw(args: argparse.Namespace) -> int:
 
 
 async def _print(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, _):
+    async with reached(args.repo) as (port, _):
         after = await _print_new(port, args, 0)
         if args.follow:
             await _follow(port, args, after)
@@ -77,10 +89,14 @@ async def _print(args: argparse.Namespace) -> int:
 
 async def _print_new(port: EnginePort, args: argparse.Namespace, after: int) -> int:
     chunk = await port.ask(ReadLog(args.run, args.worker, args.attempt, after))
-    for line in chunk.lines:
+    await told(partial(_put_lines, chunk.lines))
+    return -1 if chunk.is_end else chunk.next_offset
+
+
+def _put_lines(lines: Sequence[LogLine]) -> None:
+    for line in lines:
         put(log_text(line))
     sys.stdout.flush()
-    return -1 if chunk.is_end else chunk.next_offset
 
 
 async def _follow(port: EnginePort, args: argparse.Namespace, after: int) -> None:

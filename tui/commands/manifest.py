@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read it; every problem is told at once."""
+    """Read it; every problem is reported at once."""
     path = Path(args.plan)
     try:
         if args.command == "validate":
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         steps = sum(len(plan.steps) for plan in plans)
         workers = sum(len(step.workers) for plan in plans for step in plan.steps)
         what = f"{some(steps, 'step')}, {some(workers, 'worker')}" if plans else "no pipeline"
-        put(f"{args.plan} is well-formed: {what}")
+        put(f"{args.plan} is valid: {what}")
     return EXIT_OK
 
 
@@ -68,14 +68,14 @@ def plan_text(described: dict[str, Any]) -> str:
     size = f"{some(described['workers'], 'worker')}, {described['at_once']} at once"
     lines = [f"{described['name']}: {size}"]
     lines += [
-        f"  clamped: {clamp['where']} asked {clamp['asked']}, given {clamp['given']}: "
+        f"  clamped: {clamp['where']} asks for {clamp['asked']}, gets {clamp['given']}: "
         f"{clamp['reason']}"
         for clamp in described["clamps"]
     ]
     for step in described["steps"]:
         lines += _step_lines(step)
     held = ", ".join(f"{row['dimension']} {_held(row['level'])}" for row in described["levels"])
-    lines.append(f"held here: {held}")
+    lines.append(f"enforced here: {held}")
     for row in described["levels"]:
         if row["level"] != "enforced" and (row["reason"] or row["fix"]):
             lines.append(f"  {row['dimension']}: {row['reason'] or row['mechanism']}")
@@ -85,7 +85,7 @@ def plan_text(described: dict[str, Any]) -> str:
 
 def _held(level: str) -> str:
     """A level as a word that is not also a value of a setting: `network: none` closes it."""
-    return "not held" if level == "none" else level
+    return "not enforced" if level == "none" else level
 
 
 def _step_lines(step: dict[str, Any]) -> list[str]:

@@ -19,10 +19,10 @@ from tui.commands.streams import is_terminal
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files as git names them."""
     for name, what in (
-        ("base", "what both sides began from; empty where there is none"),
+        ("base", "the common ancestor; empty if there is none"),
         ("local", "this side"),
         ("remote", "the other side"),
-        ("merged", "where the result goes"),
+        ("merged", "where the result is written"),
     ):
         parser.add_argument(name, type=Path, metavar=name.upper(), help=what)
     add_decisions(parser)

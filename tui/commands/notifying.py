@@ -12,7 +12,7 @@ from tui.words.hours import QuietHours, read_hours
 
 @dataclass(frozen=True, kw_only=True)
 class Notify:
-    """Hold if the terminal is told (`notify = false` turns it off), the user's `hook`, and `quiet`.
+    """Hold if the terminal is notified, the user's `hook`, and the hours of `quiet`.
 
     In the quiet hours nobody is called.
     """
@@ -40,7 +40,7 @@ def read_notify() -> Notify:
     wanted = str(wishes.get("quiet") or "")
     quiet = read_hours(wanted)
     if wanted and quiet is None:
-        say(f'{path}: quiet = "{wanted}": write two times of the day, as in "22:00-07:30"')
+        say(f'{path}: quiet = "{wanted}": expected two times of day, such as "22:00-07:30"')
     return Notify(
         is_on=wishes.get("notify") is not False, hook=str(wishes.get("hook") or ""), quiet=quiet
     )

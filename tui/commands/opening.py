@@ -46,16 +46,18 @@ _OVER = {ServedState.READY, ServedState.ENDED}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take whose programs, and what is to become of them."""
     add_repo(parser)
-    about = "[RUN/]STEP/worker_I, or its tail; without one: what is served now"
+    about = "[RUN/]STEP/worker_I, or the end of that name; without one: list what runs now"
     parser.add_argument("workers", nargs="*", metavar="WORKER", help=about)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
-    parser.add_argument("--browser", action="store_true", help="open your browser on each")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
+    parser.add_argument("--browser", action="store_true", help="open each in your browser")
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument(
-        "--detach", action="store_true", help="return once they are ready; the engine keeps them"
+        "--detach",
+        action="store_true",
+        help="return once they are ready; the engine keeps them running",
     )
     ways.add_argument(
-        "--stop", action="store_true", help="end them; all of the run if none is named"
+        "--stop", action="store_true", help="stop the programs; without a name, all of the run"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.stop or not args.workers:
         return in_loop(partial(_stop if args.stop else _list, args))
     if args.json and not args.detach:
-        say("--json tells how they are, so it goes with --detach, or with no worker")
+        say("--json reports on the programs: use it with --detach, or without a worker")
         return EXIT_USAGE
     return in_loop(partial(_open, args))
 
@@ -81,7 +83,7 @@ async def _list(args: argparse.Namespace) -> int:
         for worker, served in found:
             put(f"{worker} {served_text(served)}")
     if not found:
-        say("nothing is served; `plait open WORKER` starts the program of a worker")
+        say("no program is running; `plait open WORKER` starts the program of a worker")
     return EXIT_OK
 
 
@@ -91,10 +93,10 @@ async def _stop(args: argparse.Namespace) -> int:
             workers = args.workers or [one for one, _ in await _of_run(port.ask, args.run)]
             ended = [one for one in workers if await port.ask(StopServing(args.run, one))]
             for worker in ended:
-                say(f"{worker} is not served any more")
+                say(f"the program of {worker} has stopped")
             if ended:
                 return EXIT_OK
-    say("nothing is served")
+    say("no program is running")
     return EXIT_FAILED if args.workers else EXIT_OK
 
 
@@ -143,7 +145,7 @@ class _Opened:
         while self.served is None or self.served.state not in until:
             log = await self.port.ask(ReadServed(self.run, self.worker, self.after, self.served))
             if log.served is None:  # somebody else has ended it
-                say(f"{self.worker} is not served any more")
+                say(f"the program of {self.worker} has stopped")
                 return
             for line in () if is_quiet else log.lines:
                 put(f"{self.prefix}{clean(line)}")
@@ -173,7 +175,7 @@ async def _open(args: argparse.Namespace) -> int:
 async def _open_until(args: argparse.Namespace, signals: AsyncIterator[signal.Signals]) -> int:
     async with reach(args.repo) as (port, has_lived):
         if args.detach and not has_lived:
-            say("no engine is at work here that could keep it: leave --detach out")
+            say("no engine runs here to keep it running: leave out --detach")
             return EXIT_USAGE
         width = max(map(len, args.workers))
         opened = [
@@ -210,7 +212,7 @@ async def _until_asked(opened: Sequence[_Opened], signals: AsyncIterator[signal.
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(listen)
-        say("ctrl+c ends it" if len(opened) == 1 else "ctrl+c ends them")
+        say("ctrl+c stops it" if len(opened) == 1 else "ctrl+c stops them")
         await _all(opened, until=frozenset({ServedState.ENDED}))
         tasks.cancel_scope.cancel()
 

@@ -29,18 +29,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("worker", nargs="?", default="", metavar="WORKER")
     add_seen(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
-    parser.add_argument("--branch", default="", help="in place of a worker's or the current one")
-    parser.add_argument("--base", default="", help="what it is to be merged into there")
-    parser.add_argument("--remote", default="", help="where to; origin, or the only one")
-    parser.add_argument("--as", dest="name", default="", metavar="NAME", help="its name there")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
+    parser.add_argument(
+        "--branch", default="", help="push this branch instead of the worker's or the current one"
+    )
+    parser.add_argument("--base", default="", help="the branch to merge it into")
+    parser.add_argument(
+        "--remote", default="", help="the remote (default: origin, or the only one)"
+    )
+    parser.add_argument(
+        "--as", dest="name", default="", metavar="NAME", help="its name on the remote"
+    )
     parser.add_argument("--title", default="")
     parser.add_argument("--body", default="")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would happen")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Push and ask; 0 where both are done or the rest is told, 1 where it failed."""
+    """Push and ask; 0 where both are done or the rest is reported, 1 where it failed."""
     part_name(args)
     return in_loop(partial(_publish, args))
 
@@ -49,7 +55,7 @@ async def _publish(args: argparse.Namespace) -> int:
     publishing = await pull_request(args.repo, await _wanted(args))
     request = publishing.request
     if request.commit:
-        say(f"sent as one commit, {request.commit[:10]}: its history is not its own alone")
+        say(f"pushed as one commit, {request.commit[:10]}: its history contains commits of others")
     commands = [shlex.join(request.push_words), shlex.join(request.gh_words)]
     if args.dry_run:
         put("\n".join(commands))
@@ -60,7 +66,7 @@ async def _publish(args: argparse.Namespace) -> int:
         address = await publishing.ask()
     except GitFailed as failed:
         say(clean(failed.stderr.strip()))
-        say("to be done by hand:\n  " + "\n  ".join(commands))
+        say("do this by hand:\n  " + "\n  ".join(commands))
         return EXIT_FAILED
     if address is None:
         _tell_how(publishing, commands[0])
@@ -70,7 +76,7 @@ async def _publish(args: argparse.Namespace) -> int:
 
 def _tell_how(publishing: Publishing, command: str) -> None:
     request = publishing.request
-    say(f"{request.name} is at {request.remote}; `gh` is not installed, so ask for the merge")
+    say(f"{request.name} is at {request.remote}; `gh` is not installed, so open the pull request")
     say(f"on this page:\n  {request.page}" if request.page else f"with:\n  {command}")
 
 
@@ -83,7 +89,7 @@ def _refuse_unfinished(worker: WorkerView) -> None:
     if worker.is_live or worker.phase in {Phase.WAITING, Phase.QUEUED}:
         raise WorkspaceError(f"{worker.worker} is {worker.phase}: its change is not finished")
     if worker.branch is None or worker.change is None or worker.change.head is None:
-        raise WorkspaceError(f"{worker.worker} has no change that could be sent")
+        raise WorkspaceError(f"{worker.worker} has no change to push")
 
 
 async def _wanted(args: argparse.Namespace) -> Wanted:
@@ -91,7 +97,7 @@ async def _wanted(args: argparse.Namespace) -> Wanted:
     given = {name: getattr(args, name) for name in ("base", "remote", "name", "title", "body")}
     if not args.worker:
         if args.seen is not None:
-            raise WorkspaceError("--seen names the change of a worker", hint="Name the worker too.")
+            raise WorkspaceError("--seen needs a worker", hint="Name the worker too.")
         return Wanted(branch=args.branch, **given)
     async with reach(args.repo) as (port, _):
         view = await port.ask(ReadRun(args.run))

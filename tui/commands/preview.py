@@ -3,39 +3,58 @@
 import argparse
 import os
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.api import BranchMerge, OpenMerge
-from engine.merge import FileConflict
+from engine.api import OpenMerge
 from engine.merge.packing import pack
 from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
-from tui.commands.review import show
+from tui.commands.shells import told
 from tui.words.clean import clean, clean_name
 from tui.words.figures import some
+
+if TYPE_CHECKING:
+    from engine.merge import FileConflict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the merge, and how to tell it."""
     add_repo(parser)
     parser.add_argument("target", metavar="TARGET", help="the branch that would be merged into")
-    parser.add_argument("incoming", metavar="INCOMING", help="what would be merged into it")
-    parser.add_argument("--open", action="store_true", help="look at it in the console")
+    parser.add_argument(
+        "incoming", metavar="INCOMING", help="the branch or commit to merge into it"
+    )
+    parser.add_argument("--open", action="store_true", help="show it in the console")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def run(args: argparse.Namespace) -> int:
     """Merge in memory and tell: 0 where it is clean, 3 where a human has to decide."""
-    return in_loop(partial(_preview, args))
+    return in_loop(partial(act, args))
 
 
-async def _preview(args: argparse.Namespace) -> int:
+def is_quick(args: argparse.Namespace) -> bool:
+    """Return True if it opens no console."""
+    return not args.open
+
+
+async def act(args: argparse.Namespace) -> int:
+    """Merge in memory and tell, in an event loop."""
     if args.open:
+        from engine.api import BranchMerge  # noqa: PLC0415  text needs no console
+        from tui.commands.review import show  # noqa: PLC0415
+
         merge = await BranchMerge.begin(args.repo, target=args.target, incoming=args.incoming)
         return await show(merge)
     opened = await OpenMerge.begin(args.repo, target=args.target, incoming=args.incoming)
-    found = preview_json(opened, args.target, args.incoming)
-    put_json(found) if args.json else put(preview_text(opened, args.target, args.incoming))
+    await told(partial(_tell, args, opened))
     return EXIT_OK if opened.is_clean else EXIT_WAITS
+
+
+def _tell(args: argparse.Namespace, opened: OpenMerge) -> None:
+    if args.json:
+        put_json(preview_json(opened, args.target, args.incoming))
+    else:
+        put(preview_text(opened, args.target, args.incoming))
 
 
 def preview_json(merge: OpenMerge, target: str, incoming: str) -> dict[str, Any]:
@@ -85,7 +104,7 @@ def _text(lines: tuple[bytes, ...]) -> str:
     return b"".join(lines).decode(errors="replace")
 
 
-def _elsewhere(one: FileConflict) -> str:
+def _elsewhere(one: "FileConflict") -> str:
     """Return the other names that the sides have for a file."""
     sides = ((one.target, one.names.target), (one.incoming, one.names.incoming))
     found = [
@@ -109,5 +128,5 @@ def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
         rows.append(
             f"  {clean_name(os.fsdecode(one.path))}  {one.kind}{_elsewhere(one.file)}{what}"
         )
-    rows += [f"  {clean_name(os.fsdecode(path))}  a path that git refuses" for path in merge.unsafe]
+    rows += [f"  {clean_name(os.fsdecode(path))}  git refuses this path" for path in merge.unsafe]
     return "\n".join([*rows, *caveat])

@@ -17,10 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="RUN|FILE",
-        help="a run, the latest if none; or what `plait export` wrote",
+        help="a run (default: the latest), or a folder that `plait export` wrote",
     )
-    parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="times as fast")
-    parser.add_argument("--theme", help="one of the themes, or one of your own")
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        default=1.0,
+        metavar="X",
+        help="speed, such as 4 for four times as fast",
+    )
+    parser.add_argument("--theme", help="a theme, built in or your own")
 
 
 def _speed(text: str) -> float:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tui.commands.base import (
     require_seen,
     say,
 )
+from tui.words.asked_ahead import answers, stopped
 from tui.words.clean import clean, clean_name
 from tui.words.figures import some
 
@@ -36,9 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("worker", metavar="WORKER")
     add_seen(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
     add_decisions(parser)
-    parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
+    parser.add_argument(
+        "--regenerate",
+        nargs="*",
+        metavar="PATH",
+        help="make generated files anew, by the manifest's commands (default: every open one)",
+    )
+    parser.add_argument(
+        "--despite-check",
+        action="store_true",
+        help="land although the check failed; the commit says so",
+    )
 
 
 def add_decisions(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +61,7 @@ def add_decisions(parser: argparse.ArgumentParser) -> None:
             f"--{side}",
             nargs="*",
             metavar="PATH",
-            help=f"take {what} in these files, wherever something is open; in all if none is named",
+            help=f"take {what} for everything still open in these files (default: in all files)",
         )
     parser.add_argument(
         "--write",
@@ -57,11 +69,11 @@ def add_decisions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar=("PATH", "FILE"),
-        help="put the text of FILE (- for the input) at PATH",
+        help="use the text of FILE (- for stdin) for PATH",
     )
     parser.add_argument("--delete", nargs="+", default=[], metavar="PATH")
-    parser.add_argument("--undo", action="store_true", help="first take back the last decision")
-    parser.add_argument("--show", action="store_true", help="only show; do not go on")
+    parser.add_argument("--undo", action="store_true", help="first undo the last decision")
+    parser.add_argument("--show", action="store_true", help="only show; do not continue")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -75,7 +87,7 @@ def contradiction(args: argparse.Namespace) -> str:
     """Return why the decisions contradict each other; empty where they do not."""
     named = [side for side in _SIDES if getattr(args, side) == []]
     if len(named) > 1:
-        return f"--{named[0]} and --{named[1]} cannot both be for every file: name paths"
+        return f"--{named[0]} and --{named[1]} cannot both apply to every file: name paths"
     return ""
 
 
@@ -127,13 +139,24 @@ def _actions(args: argparse.Namespace, view: ConflictView) -> Iterator[c.Resolut
     for path in args.delete:
         yield c.SetFile(path=path, text=None)
     given = {path for path, _ in args.write} | set(args.delete)
-    named = {path for side in _SIDES for path in getattr(args, side) or ()} | given
+    anew = _anew(getattr(args, "regenerate", None), view)
+    named = {path for side in _SIDES for path in getattr(args, side) or ()} | given | {*anew}
     for side in _SIDES:
         paths = getattr(args, side)
         if paths is None:
             continue
         for file in _files(view, paths or [f.path for f in view.files if f.path not in named]):
             yield from side_actions(file, side)
+    for path in anew:  # they are made from the rest, so they come last
+        yield c.Regenerate(path=path)
+
+
+def _anew(asked: list[str] | None, view: ConflictView) -> list[str]:
+    """Return the files that are to be made anew: those named, or every open one with a command."""
+    if asked is None:
+        return []
+    files = [file for file in view.files if file.regenerate and not file.is_resolved]
+    return asked or [file.path for file in files]
 
 
 def _files(view: ConflictView, paths: list[str]) -> Iterator[ConflictFileView]:
@@ -142,7 +165,9 @@ def _files(view: ConflictView, paths: list[str]) -> Iterator[ConflictFileView]:
             yield view.file(path)
         except KeyError:
             known = ", ".join(clean_name(file.path) for file in view.files)
-            raise SystemExit(f"{clean_name(path)} has no conflict; those are: {known}") from None
+            raise SystemExit(
+                f"{clean_name(path)} has no conflict; these files do: {known}"
+            ) from None
 
 
 async def _go_on(
@@ -152,13 +177,13 @@ async def _go_on(
     done = await port.ask(DecideConflict(view.run, view.worker, finish))
     if not done.is_finished:
         is_same = done.tree == view.tree or not done.moved
-        why = "behind this conflict lies another" if is_same else "the target moved meanwhile"
-        say(f"{view.worker} does not go on yet: {why}")
+        why = "another conflict follows" if is_same else "the target moved in the meantime"
+        say(f"{view.worker} does not continue yet: {why}")
         put_json(view_json(done)) if is_json else put(view_text(done))
         return EXIT_WAITS
     if done.is_of_base:
         put_json(view_json(done)) if is_json else put(done.tree or "")
-        say(f"{view.worker} goes on from what was decided")
+        say(f"{view.worker} continues from your decisions")
         return EXIT_OK
     end = await landing_end(port, view.run, view.worker, after_seq=seen.seq)
     if is_json:
@@ -188,6 +213,7 @@ def view_json(view: ConflictView) -> dict[str, Any]:
         "tree": view.tree,
         "opened": list(map(_plain, view.opened)),
         "caveat": view.caveat,
+        "assist": asdict(view.assist) if view.assist else None,
         "files": [
             {
                 "path": _plain(file.path),
@@ -195,6 +221,9 @@ def view_json(view: ConflictView) -> dict[str, Any]:
                 "is_resolved": file.is_resolved,
                 "open_hunks": file.open_hunks,
                 "whole": file.whole,
+                "regenerate": file.regenerate,
+                "made_by": file.made_by,
+                "is_stale": file.is_stale,
                 "options": [option.choice for option in file.options],
                 "hunks": [
                     {"key": hunk.key, "line": hunk.line, "choice": hunk.choice}
@@ -213,7 +242,7 @@ def _plain(text: str) -> str:
 
 def view_text(view: ConflictView) -> str:
     """The same in lines for people."""
-    what = "what it builds on" if view.is_of_base else f"{clean(view.target)}"
+    what = "its base" if view.is_of_base else f"{clean(view.target)}"
     who = view.worker or clean(view.incoming)
     rows = [f"{who} and {what}: {some(view.open_count, 'file')} to decide"]
     for file in view.files:
@@ -223,15 +252,21 @@ def view_text(view: ConflictView) -> str:
             choice = hunk.choice or "open"
             rows.append(f"    line {hunk.line}: {choice}")
     if view.opened:
-        rows.append(f"  decided before and open again: {', '.join(map(clean, view.opened))}")
+        rows.append(f"  resolved before, now open again: {', '.join(map(clean, view.opened))}")
     if view.to_look_at:
         named = ", ".join(map(clean, view.to_look_at))
-        rows.append(f"  edited by hand, to be compared with this: {named}")
+        rows.append(f"  edited by hand; compare with this: {named}")
     rows += [f"  {clean(said)}" for said in (view.problem, view.caveat) if said]
+    if view.assist:
+        counts = ", ".join(filter(None, (answers(view.assist), stopped(view.assist))))
+        rows.append(f"  asked ahead: {clean(view.assist.by)}, {counts}")
     return "\n".join(rows)
 
 
 def _wanted(file: ConflictFileView) -> str:
+    if file.regenerate:
+        again = "again, because the rest has changed" if file.is_stale else "or decide it"
+        return f"make it anew by {clean(file.regenerate)} (--regenerate), {again}"
     if file.needs_whole:
         return f"choose {', '.join(option.choice for option in file.options)}"
     parts = [some(file.open_hunks, "hunk")] if file.open_hunks else []

@@ -1,4 +1,4 @@
-"""`plait resume`: go on after a pause, or take up a run that was interrupted."""
+"""`plait resume`: go on after a pause, or resume a run that was interrupted."""
 
 import argparse
 from functools import partial
@@ -44,11 +44,11 @@ async def _resume(args: argparse.Namespace) -> int:
 
 def _tell_frozen(view: RunView) -> None:
     """Tell what goes on, and who does not: who was paused by name goes on by name."""
-    say(f"{view.run} goes on" if view.ended_at is None else f"{view.run} has ended")
+    say(f"{view.run} continues" if view.ended_at is None else f"{view.run} has ended")
     for worker in view.workers:
         if worker.is_live and Badge.PAUSED in worker.badges:
             name = f"{view.run}/{worker.worker}"
-            say(f"{worker.worker} stays paused; `plait resume {name}` lets it go on")
+            say(f"{worker.worker} stays paused; `plait resume {name}` resumes it")
 
 
 async def _go_on(args: argparse.Namespace, port: EnginePort) -> str:

@@ -1,4 +1,4 @@
-"""`plait review`: decide a conflicted merge, rebase, pick or stash of your own, or a worker's.
+"""`plait review`: decide conflicts, of your own merge, of a worker, or of a pull request.
 
 On a terminal it opens the review screen; with decisions among its words it needs none.
 """
@@ -6,7 +6,16 @@ On a terminal it opens the review screen; with decisions among its words it need
 import argparse
 from functools import partial
 
-from engine.api import EnginePort, MergeReview, OwnMerge, ReviewPort, attach
+from engine.api import (
+    DiffPort,
+    EnginePort,
+    MergeReview,
+    OwnMerge,
+    ReviewPort,
+    attach,
+    is_request,
+    request_beside,
+)
 from engine.messages import commands as c
 from engine.messages.merging import ReadConflicts
 from tui.commands.base import (
@@ -19,6 +28,7 @@ from tui.commands.base import (
     put_json,
     say,
 )
+from tui.commands.diff import patch_lines
 from tui.commands.resolve import (
     add_decisions,
     contradiction,
@@ -28,26 +38,50 @@ from tui.commands.resolve import (
     view_text,
 )
 from tui.commands.streams import is_terminal
+from tui.words.clean import clean
+
+_WHOSE = "a worker, shown in the console; or a pull request: 12, #12 or its page"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whose conflicts; without a worker those that git left in this working tree."""
     add_repo(parser)
-    parser.add_argument("worker", nargs="?", metavar="WORKER", help="a worker, in the console")
+    parser.add_argument("worker", nargs="?", metavar="WORKER|PR", help=_WHOSE)
     add_decisions(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Decide: 0 everything is in its place, 3 something is still open."""
+    if is_request(args.worker or ""):
+        return in_loop(partial(_request, args))
     if args.worker:
         if decides(args):
-            say(f"`plait resolve {args.worker} …` decides a worker's conflicts without the console")
+            say(
+                f"`plait resolve {args.worker} …` resolves a worker's conflicts without the console"
+            )
             return EXIT_USAGE
         return in_loop(partial(_of_worker, args))
     if why := contradiction(args):
         say(why)
         return EXIT_USAGE
     return in_loop(partial(_own, args))
+
+
+async def _request(args: argparse.Namespace) -> int:
+    """Read a pull request: its diff, and its conflicts with the branch it is to be merged into."""
+    beside = await request_beside(args.repo, args.worker)
+    merge = beside.merge
+    if merge is not None and decides(args):
+        return await settle(merge, args)
+    if is_terminal():
+        await opened(DiffPort(beside), begins_on="diff")
+        return EXIT_WAITS if merge is not None else EXIT_OK
+    put(clean(beside.name))
+    put("\n".join(patch_lines(await beside.diff())))
+    if merge is None:
+        return EXIT_OK
+    put(view_text(await merge.conflicts()))
+    return EXIT_WAITS
 
 
 async def _own(args: argparse.Namespace) -> int:
@@ -67,7 +101,7 @@ async def settle(merge: MergeReview, args: argparse.Namespace) -> int:
     elif not view.is_finished:
         put(view_text(view))
     if view.is_finished and view.next_step:
-        say(f"everything is decided; to go on: {view.next_step}")
+        say(f"everything is resolved; next: {view.next_step}")
     return EXIT_OK if view.is_resolved else EXIT_WAITS
 
 
@@ -75,14 +109,14 @@ async def _of_worker(args: argparse.Namespace) -> int:
     """The review screen on a worker's conflicts."""
     async with attach(args.repo) as port:
         view = await port.ask(ReadConflicts("", args.worker))
-        await _opened(port, run=view.run, worker=view.worker)
+        await opened(port, run=view.run, worker=view.worker)
     return EXIT_OK
 
 
 async def show(merge: MergeReview) -> int:
     """The review screen on a merge; 0 where it was finished there."""
     port = ReviewPort(merge)
-    if not await _opened(port):
+    if not await opened(port):
         return EXIT_USAGE
     from tui.screens.review.own import ended  # noqa: PLC0415  the shell's own words need none of it
 
@@ -91,15 +125,20 @@ async def show(merge: MergeReview) -> int:
     return EXIT_OK if view.is_finished else EXIT_WAITS
 
 
-async def _opened(port: EnginePort, *, run: str = "", worker: str = "") -> bool:
-    """The console, beginning on the review screen; whether there is a terminal for it."""
+async def opened(
+    port: EnginePort, *, run: str = "", worker: str = "", begins_on: str = "review"
+) -> bool:
+    """The console, beginning on one screen; whether there is a terminal for it."""
     if not is_terminal():
-        say("the review screen needs a terminal; `plait review --help` names what needs none")
+        say(
+            "the review screen needs a terminal; `plait review --help` lists options that "
+            "work without one"
+        )
         return False
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
     options = Options(
-        config=config_home(), can_stay_alive=bool(run), is_alone=not run, begins_on="review"
+        config=config_home(), can_stay_alive=bool(run), is_alone=not run, begins_on=begins_on
     )
     app = PlaitApp(port, options=options)
     app.session.run_id, app.session.worker = run, worker

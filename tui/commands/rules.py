@@ -16,8 +16,8 @@ from tui.words.clean import clean
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the rule to drop; none lists them all."""
     add_repo(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
-    parser.add_argument("--revoke", type=int, metavar="N", help="drop the rule of that number")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
+    parser.add_argument("--revoke", type=int, metavar="N", help="revoke the rule with this number")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -35,7 +35,7 @@ async def _list(args: argparse.Namespace) -> int:
     for rule in view.rules:
         put(_line(rule))
     if not view.rules:
-        put(f"no answer is kept in run {view.run}")
+        put(f"run {view.run} has no saved answers")
     return EXIT_OK
 
 

@@ -45,24 +45,27 @@ def _policies() -> list[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take what to run, with whom, and how to watch it."""
     add_repo(parser)
-    parser.add_argument("what", nargs="?", metavar="PLAN|PROMPT|-", help="a manifest or a prompt")
+    parser.add_argument("what", nargs="?", metavar="PLAN|PROMPT|-", help="a manifest, or a prompt")
     parser.add_argument("-p", dest="prompts", action="append", default=[], metavar="PROMPT")
     parser.add_argument("-a", dest="agents", action="append", default=[], metavar="AGENT[:N]")
     parser.add_argument(
-        "--models", metavar="A,B,C", help="candidates of each of these models, for every agent"
+        "--models", metavar="A,B,C", help="for every agent, one candidate with each of these models"
     )
-    parser.add_argument("-n", dest="replicas", type=int, metavar="N", help="how many candidates")
+    parser.add_argument("-n", dest="replicas", type=int, metavar="N", help="number of candidates")
     parser.add_argument("--pipeline", help="which pipeline of the manifest")
     parser.add_argument("--policy", help="|".join(_policies()))
     parser.add_argument("--base", metavar="REV|WORKTREE")
     parser.add_argument("--target", metavar="BRANCH")
-    parser.add_argument("--check", metavar="CMD", help="the command that must pass")
+    parser.add_argument(
+        "--check", metavar="CMD", help="the command that must pass before a change lands"
+    )
     parser.add_argument("--timeout-minutes", type=float)
     parser.add_argument("--auto-merge", action="store_true", default=None)
     parser.add_argument(
         "--permissions",
         choices=[str(mode) for mode in PermissionMode],
-        help="who answers agents that ask, in every step: the sandbox, you, or rules and then you",
+        help="who answers permission requests, in every step: the sandbox, you, or rules and "
+        "then you",
     )
     for word in ("allow", "deny"):
         parser.add_argument(
@@ -70,11 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action="append",
             default=[],
             metavar="PATTERN",
-            help=f"{word} what matches unasked, as 'Bash(git *)'; implies --permissions rules",
+            help=f"{word} requests that match, such as 'Bash(git *)', without asking; implies "
+            f"--permissions rules",
         )
-    parser.add_argument("--headless", action="store_true", help="no console")
+    parser.add_argument("--headless", action="store_true", help="run without the console")
     parser.add_argument("--json", action="store_true", help="NDJSON events on stdout")
-    parser.add_argument("--detach", action="store_true", help="leave it running, print its id")
+    parser.add_argument(
+        "--detach", action="store_true", help="leave the run running and print its id"
+    )
     parser.add_argument(
         "--on-question",
         choices=("fail", "deny", "wait"),
@@ -85,19 +91,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle",
         type=Path,
         metavar="FILE",
-        help="when it ends, however it does, write all its branches and attempts into one git"
-        " bundle, to be fetched elsewhere",
+        help="when the run ends for any reason, write all its branches and attempts into one "
+        "git bundle that you can fetch elsewhere",
     )
-    parser.add_argument(
-        "--yes", action="store_true", help="start without asking, whatever is to be weighed first"
-    )
+    parser.add_argument("--yes", action="store_true", help="start without asking for confirmation")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the plan, then run it where it was asked for."""
     if args.bundle and args.detach:
         raise PlanError(
-            "nobody is there to write the bundle when a detached run ends",
+            "a detached run cannot write a bundle when it ends",
             hint="Leave out --detach, or wait for the run and `plait export` it.",
         )
     plan = make(args)
@@ -159,7 +163,7 @@ def make(args: argparse.Namespace) -> Plan:
     text = _text_of(args.what)
     source: Path | str | None = None
     if text is not None and is_manifest(text):
-        _refuse_said(args, "what was given")
+        _refuse_said(args, "these options")
         source = f"{text}\n"
     elif text is not None:
         prompts.append(text)
@@ -186,8 +190,8 @@ def _permissions(args: argparse.Namespace) -> Permissions | None:
     mode = PermissionMode(args.permissions or PermissionMode.RULES)
     if has_rules and mode is not PermissionMode.RULES:
         raise PlanError(
-            f"--permissions {mode} knows no rules, so --allow and --deny would not be heard",
-            hint="Leave --permissions out, or say --permissions rules.",
+            f"--permissions {mode} uses no rules, so --allow and --deny would be ignored",
+            hint="Leave out --permissions, or use --permissions rules.",
         )
     return Permissions(mode=mode, allow=tuple(args.allow), deny=tuple(args.deny))
 
@@ -205,7 +209,7 @@ def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:
     if not path.exists():
         raise PlanError(
             f"there is no {path}",
-            hint="`plait init` writes one; or say a prompt: `plait run TEXT`.",
+            hint="`plait init` writes one. Or give a prompt: `plait run TEXT`.",
         )
 
 
@@ -214,8 +218,8 @@ def _refuse_said(args: argparse.Namespace, plan: str) -> None:
     given = [option for option, value in said.items() if value]
     if given:
         raise PlanError(
-            f"{plan} is a plan, so {' and '.join(given)} would not be heard",
-            hint="Run either a plan or prompts.",
+            f"{plan} is a plan, so {' and '.join(given)} would be ignored",
+            hint="Give either a plan or prompts.",
         )
 
 
@@ -227,5 +231,5 @@ async def _detached(repo: str, plan: Plan) -> int:
     async with attach(repo) as port:
         run = await port.ask(StartPlan(plan))
     put(run)
-    say(f"`plait attach` opens the console, `plait status {run}` tells how it stands")
+    say(f"`plait attach` opens the console; `plait status {run}` shows its progress")
     return EXIT_OK

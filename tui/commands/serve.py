@@ -23,6 +23,7 @@ from engine.messages.events import (
     RunFinished,
     Told,
 )
+from tui.commands.answering import answered
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
 from tui.commands.notifying import Notify, read_notify
@@ -35,7 +36,7 @@ _PATIENCE_S = 30.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the repository, and which of its interrupted runs go on."""
     add_repo(parser)
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="take up these only, not all")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="resume only these runs, not all")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,6 +54,7 @@ async def _serve(repo: str, runs: Sequence[str]) -> int:
                     tasks.cancel_scope.cancel()
 
         tasks.start_soon(listen)
+        engine.run_commands(answered)
         notify = read_notify()
         if notify.hook:
             tasks.start_soon(_run_hook, engine, notify)

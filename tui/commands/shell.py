@@ -27,17 +27,22 @@ _READ = 65_536
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whose sandbox, and which program."""
     add_repo(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
-    parser.add_argument("worker", metavar="WORKER", help="[RUN/]STEP/worker_I, or its tail")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
     parser.add_argument(
-        "program", nargs="*", metavar="PROGRAM", help="instead of a shell; `--` before its options"
+        "worker", metavar="WORKER", help="[RUN/]STEP/worker_I, or the end of that name"
+    )
+    parser.add_argument(
+        "program",
+        nargs="*",
+        metavar="PROGRAM",
+        help="run this program instead of a shell; put `--` before its options",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Go in; the exit code is the program's."""
     if not args.program and not sys.stdin.isatty():
-        say("a shell needs a terminal; a program may be named instead: plait shell WORKER PROGRAM")
+        say("a shell needs a terminal; without one, name a program: plait shell WORKER PROGRAM")
         return EXIT_USAGE
     found: list[Entrance] = []
     code = in_loop(partial(_find, args, found))

@@ -1,6 +1,7 @@
 """`plait sites` and `plait site`: the places where workers can live, and trying one out."""
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -29,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take which one, and how to tell it."""
     if parser.get_default("command") == "site":
         acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-        check = acts.add_parser("check", help="let a worker live there from its start to its end")
+        check = acts.add_parser("check", help="run a test worker there from start to end")
         help_name = "`local`, `child`, a site of the manifest, or `ray:ADDRESS`"
         check.add_argument("name", metavar="NAME", help=help_name)
-        for act, what in (("up", "start a Ray cluster of this machine alone"), ("down", "end it")):
+        for act, what in (("up", "start a Ray cluster on this machine only"), ("down", "stop it")):
             other = acts.add_parser(act, help=what)
             other.add_argument("name", metavar="NAME", choices=[LOCAL_CLUSTER], help=LOCAL_CLUSTER)
         parser = check
@@ -70,20 +71,53 @@ def _lines(site: SiteEntry) -> Iterator[str]:
     yield site.name
     if site.problem:
         yield f"  {clean(site.problem)}"
+    if site.nodes:
+        yield f"  can      {', '.join(site.abilities)}"
+        yield f"  queued   {_waiting(site)}"
     for node in site.nodes:
-        going = " (is to go)" if node.is_leaving else ""
+        going = " (being drained)" if node.is_leaving else ""
         yield f"  {clean(node.name)}{going}: {', '.join(_shares(node.total, node.free))}"
-    if site.report is None:
+        machine = site.machines.get(node.name)
+        if machine is None:
+            yield "    no worker is there"
+        elif machine.problem:
+            yield f"    {clean(machine.problem)}"
+        else:
+            yield from (f"  {line}" for line in _machine(machine))
+    if site.report is not None:
+        yield from _machine(site)
+        yield f"  can      {', '.join(site.abilities)}"
+
+
+def _machine(site: SiteEntry) -> Iterator[str]:
+    """Yield what a machine has, how it holds each dimension, and its versions."""
+    report = site.report
+    if report is None:
         return
-    has = site.report.capacity
+    has = report.capacity
     memory, free = has.memory_mb // _MB_IN_A_GB, has.memory_available_mb // _MB_IN_A_GB
     disk = has.disk_free_mb // _MB_IN_A_GB
     yield f"  has      {has.cores} cores, {memory} GB ({free} free), {disk} GB of disk free"
-    yield f"  can      {', '.join(site.abilities)}"
-    for row in site.report.rows:
+    for row in report.rows:
         yield f"  {row.dimension:<8} {row.level:<9} {row.mechanism}"
-    for name, version in site.report.versions.items():
+    for name, version in report.versions.items():
         yield f"  {name:<8} {clean(version)}"
+
+
+def _waiting(site: SiteEntry) -> str:
+    """Return how many workers wait for room, and what each reserves."""
+    if not site.queued:
+        return "no worker waits for room"
+    needs = Counter(", ".join(_needed(one.needs)) for one in site.queued)
+    each = "; ".join(f"{count} for {what}" for what, count in needs.items())
+    waits = "workers wait" if len(site.queued) > 1 else "worker waits"
+    return f"{len(site.queued)} {waits} for room: {each}"
+
+
+def _needed(needs: Mapping[str, float]) -> Iterator[str]:
+    for name, amount in sorted(needs.items()):
+        is_memory = name == "memory"
+        yield f"{amount / 1024**2:.0f} MB" if is_memory else f"{amount:g} {clean(name)}"
 
 
 def _shares(total: Mapping[str, float], free: Mapping[str, float]) -> Iterator[str]:
@@ -120,5 +154,5 @@ async def _up(args: argparse.Namespace) -> int:
 
 async def _down(args: argparse.Namespace) -> int:
     ended = await end_cluster()
-    put(f"{args.name} has ended" if ended else f"{args.name} was not up")
+    put(f"{args.name} has ended" if ended else f"{args.name} was not running")
     return EXIT_OK

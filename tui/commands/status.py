@@ -5,22 +5,24 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.api import look, open_try, reach, view_json
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
 from tui.words.clean import clean, clean_name
-from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
+from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
 from tui.words.said import mind_text, present_change, tool_text, unshown_in
 from tui.words.served import served_text
 
 if TYPE_CHECKING:
     from engine.api import OpenTry, RunSummary
+    from engine.messages.timing import AttemptTimes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,33 +30,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     if parser.get_default("command") == "status":
         parser.add_argument("run_id", nargs="?", default="", metavar="RUN")
+        about = "show where the time of each attempt went"
+        parser.add_argument("--profile", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def run(args: argparse.Namespace) -> int:
     """Look, without changing anything."""
-    return in_loop(partial(_runs if args.command == "runs" else _status, args))
+    code = from_journals(act(args), args.repo)
+    return in_loop(partial(act, args)) if code is None else code
+
+
+async def act(args: argparse.Namespace) -> int:
+    """Look, in an event loop."""
+    if args.command == "runs":
+        return await _runs(args)
+    return await (_profile if args.profile else _status)(args)
 
 
 async def _status(args: argparse.Namespace) -> int:
-    trial = await open_try(args.repo)
+    trial = await trial_in(args.repo)
     if trial is not None and not args.json:
         from tui.commands.trying import try_line  # noqa: PLC0415  only a try that is on pays for it
 
         say(try_line(trial))
-    async with look(args.repo) as (port, has_lived):
+    async with looked_at(args.repo) as (port, has_lived):
         if not args.run_id and not await port.ask(ListRuns()):
-            say("no run has been started here; `plait run` starts one")
+            say("no run here yet; `plait run` starts one")
             return EXIT_OK
         view = await port.ask(ReadRun(args.run_id))
     if not has_lived and any(worker.is_live for worker in view.workers):
-        async with reach(args.repo) as (port, has_lived):  # one may just be starting, or leaving
+        async with reached(args.repo) as (port, has_lived):  # one may just be starting, or leaving
             view = await port.ask(ReadRun(view.run))
-    told = {**view_json(view), "trying": _try_json(trial)}
-    put_json(told) if args.json else put(status_text(view))
+    await told(partial(_tell, view, trial, is_json=args.json))
     if not has_lived and any(worker.is_live for worker in view.workers):
-        say(f"no engine works on it: `plait resume {view.run}` or a console goes on")
+        say(f"no engine is running it: `plait resume {view.run}` or a console continues it")
     return EXIT_OK
+
+
+def _tell(view: RunView, trial: OpenTry | None, *, is_json: bool) -> None:
+    put_json(_status_json(view, trial)) if is_json else put(status_text(view))
+
+
+def _status_json(view: RunView, trial: OpenTry | None) -> dict[str, object]:
+    from engine.api import view_json  # noqa: PLC0415  people read text
+
+    return {**view_json(view), "trying": _try_json(trial)}
 
 
 def _try_json(trial: OpenTry | None) -> dict[str, object] | None:
@@ -85,7 +106,7 @@ def status_text(view: RunView) -> str:
     lines = [f"run {view.run} ({clean(view.name)}): {word}{paused}{total}"]
     if view.trouble is not None:
         since = datetime.fromtimestamp(view.trouble.since).astimezone()
-        lines.append(f"stands still since {since:%H:%M:%S}: {clean(view.trouble.what)}")
+        lines.append(f"stalled since {since:%H:%M:%S}: {clean(view.trouble.what)}")
         lines.append(clean(view.trouble.help))
     if view.history is not None:
         since = datetime.fromtimestamp(view.history.since).astimezone()
@@ -112,7 +133,7 @@ def _standing(workers: Sequence[WorkerView]) -> str:
     if any(worker.needs_you for worker in workers):
         return "waits for you"
     is_begun = any(worker.attempt for worker in workers)
-    return "waits to go on" if is_begun else "has not begun"
+    return "waits to continue" if is_begun else "has not started"
 
 
 def _login_line(login: LoginView) -> str:
@@ -125,7 +146,7 @@ def _login_line(login: LoginView) -> str:
     if login.held_until is None:
         return line
     until = datetime.fromtimestamp(login.held_until).astimezone()
-    return f"{line}; held until {until:%Y-%m-%d %H:%M}"
+    return f"{line}; its agents wait until {until:%Y-%m-%d %H:%M}"
 
 
 def _worker_line(worker: WorkerView) -> str:
@@ -156,7 +177,8 @@ def _doing(worker: WorkerView) -> list[str]:
     now = time.time()
     seen = worker.so_far
     so_far = f"{_figures(seen)} so far" if seen and seen.files else ""
-    told = (worker.model, so_far, tool_text(worker, now), mind_text(worker))
+    kept = f"checkpoint at {clock(worker.checkpoint_at, now)}" if worker.checkpoint_at else ""
+    told = (worker.model, so_far, kept, tool_text(worker, now), mind_text(worker))
     return [first_line(text) for text in told if text]
 
 
@@ -198,17 +220,39 @@ def first_line(text: str) -> str:
     return clean(text.strip().split("\n", 1)[0])
 
 
+async def _profile(args: argparse.Namespace) -> int:
+    from engine.messages.timing import ReadTimes  # noqa: PLC0415  few ask for that
+
+    async with looked_at(args.repo) as (port, _):
+        times = await port.ask(ReadTimes(args.run_id))
+    await told(partial(_tell_times, times, is_json=args.json))
+    return EXIT_OK
+
+
+def _tell_times(times: Sequence[AttemptTimes], *, is_json: bool) -> None:
+    if is_json:
+        put_json([asdict(one) for one in times])
+        return
+    from tui.words.timing import times_text  # noqa: PLC0415  few ask for that
+
+    put(times_text(times))
+
+
 async def _runs(args: argparse.Namespace) -> int:
-    async with look(args.repo) as (port, _):
+    async with looked_at(args.repo) as (port, _):
         history = await port.ask(ListRuns())
-    if args.json:
+    await told(partial(_tell_runs, history, is_json=args.json))
+    return EXIT_OK
+
+
+def _tell_runs(history: Sequence[RunSummary], *, is_json: bool) -> None:
+    if is_json:
         put_json([_summary_json(summary) for summary in history])
-        return EXIT_OK
+        return
     for summary in history:
         began = datetime.fromtimestamp(summary.started).astimezone().strftime("%Y-%m-%d %H:%M")
         verdict = summary.verdict or ""
         put(f"{summary.id}  {began}  {summary.standing:<10} {verdict:<9} {clean(summary.name)}")
-    return EXIT_OK
 
 
 def _summary_json(summary: RunSummary) -> dict[str, object]:

@@ -4,13 +4,18 @@ A closed descriptor is opened on nothing before anything else could take its num
 that a stream cannot write becomes the sign that plait uses for it in ASCII, never a traceback.
 """
 
+from __future__ import annotations
+
 import codecs
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import TextIO
+
+TYPE_CHECKING = False  # `typing` costs as much as all that this module does
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
 
 _IN_ASCII = "plait.ascii"
 
@@ -44,6 +49,24 @@ def leave_unread() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def put(text: str) -> None:
+    """Write data, on stdout."""
+    sys.stdout.write(text)
+
+
+def say(text: str) -> None:
+    """Talk, on stderr; where its terminal has been closed nobody hears it."""
+    try:
+        sys.stderr.write(text)
+    except OSError:  # what is said from here on, and what is left in the buffer, goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def is_colored() -> bool:
+    """Return True if stdout is a terminal whose user wants colors."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def is_unicode(stream: TextIO | None = None) -> bool:

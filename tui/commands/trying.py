@@ -27,11 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("worker", nargs="?", default="", metavar="WORKER")
     add_seen(parser)
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
     ends = parser.add_mutually_exclusive_group()
-    ends.add_argument("--back", action="store_true", help="take the try back, byte for byte")
+    ends.add_argument("--back", action="store_true", help="restore your files, byte for byte")
     ends.add_argument(
-        "--keep", action="store_true", help="end the try and leave its files as edits of yours"
+        "--keep", action="store_true", help="end the try and keep its files as your edits"
     )
 
 
@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
 async def _try(args: argparse.Namespace) -> int:
     if args.back or args.keep:
         if args.worker:
-            say("name a worker, or say --back or --keep; not both")
+            say("name a worker, or use --back or --keep, not both")
             return EXIT_USAGE
         return await (_back(args) if args.back else _keep(args))
     if not args.worker:
         trial = await open_try(args.repo)
-        say(try_line(trial) if trial else "no try is on; `plait try WORKER` begins one")
+        say(try_line(trial) if trial else "no try is active; `plait try WORKER` starts one")
         return EXIT_OK if trial else EXIT_FAILED
     trial, back = await try_worker(args.repo, args.worker, run=args.run, seen=seen_of(args))
     if back is not None:
@@ -60,7 +60,7 @@ async def _try(args: argparse.Namespace) -> int:
 async def _back(args: argparse.Namespace) -> int:
     done = await end_try(args.repo)
     if done is None:
-        say("no try is on, so nothing is taken back")
+        say("no try is active, so there is nothing to restore")
         return EXIT_FAILED
     _tell_back(done)
     return EXIT_OK
@@ -69,9 +69,9 @@ async def _back(args: argparse.Namespace) -> int:
 async def _keep(args: argparse.Namespace) -> int:
     trial = await keep_try(args.repo)
     if trial is None:
-        say("no try is on, so nothing is kept")
+        say("no try is active, so there is nothing to keep")
         return EXIT_FAILED
-    say(f"the files of {trial.name} stay in {clean_name(trial.worktree)} as edits of yours")
+    say(f"the files of {trial.name} stay in {clean_name(trial.worktree)} as your edits")
     if trial.edits:
         say(f"your own edits to {_names(trial.aside)} are kept on {trial.edits}")
     return EXIT_OK
@@ -79,8 +79,10 @@ async def _keep(args: argparse.Namespace) -> int:
 
 def try_line(trial: OpenTry) -> str:
     """Return a sentence that says what is tried, where, and how to go back."""
-    how = "is trying" if trial.is_whole else "was cut short on its way to or from trying"
-    return f"{clean_name(trial.worktree)} {how} {trial.name}: `plait try --back` takes it back"
+    how = "has the result of" if trial.is_whole else "has only a part of the result of"
+    return (
+        f"{clean_name(trial.worktree)} {how} {trial.name}: `plait try --back` restores your files"
+    )
 
 
 def _tell_on(trial: OpenTry) -> None:
@@ -89,13 +91,13 @@ def _tell_on(trial: OpenTry) -> None:
     what = f"{trial.name} as it would land on {clean(result.target)}"
     say(f"{where} now holds {what}: {some(trial.written, 'file')} changed, nothing committed")
     if trial.head != result.onto:
-        say(f"note: another commit than that of {clean(result.target)} is checked out there")
+        say(f"note: the commit checked out there is not that of {clean(result.target)}")
     if trial.aside:
-        say(f"put aside, to come back with --back: your own edits to {_names(trial.aside)}")
-        say(f"they are kept on {trial.edits} too")
+        say(f"set aside until --back: your own edits to {_names(trial.aside)}")
+        say(f"a copy is kept on {trial.edits}")
     if trial.skipped:
-        say(f"{some(trial.skipped, 'file')} left out, as the sparse checkout leaves them out")
-    say("`plait try --back` takes it back")
+        say(f"{some(trial.skipped, 'file')} left out, because the sparse checkout excludes them")
+    say("`plait try --back` restores your files")
 
 
 def _tell_back(done: TakenBack) -> None:
@@ -103,9 +105,9 @@ def _tell_back(done: TakenBack) -> None:
     say(f"{clean_name(trial.worktree)} is as it was before {trial.name} was tried")
     if done.edited:
         where = " and ".join(filter(None, (done.ref, clean_name(done.copies))))
-        say(f"what you edited meanwhile is kept on {where}: {_names(done.edited)}")
+        say(f"your edits made during the try are kept on {where}: {_names(done.edited)}")
     if done.staged:
-        say(f"what you staged meanwhile is kept on {clean_name(done.staged)}")
+        say(f"what you staged during the try is kept on {clean_name(done.staged)}")
 
 
 def _names(paths: Sequence[bytes]) -> str:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "worker", nargs="?", metavar="LANDING", help="the worker that landed, or the commit"
     )
-    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--run", default="", help="which run (default: the latest)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +41,7 @@ async def _undo(args: argparse.Namespace) -> int:
             what = (
                 f"with the commit {args.worker}" if args.worker else f"in {args.run or 'any run'}"
             )
-            say(f"nothing has landed {clean(what)} that could be undone")
+            say(f"there is no landing to undo {clean(what)}")
             return EXIT_FAILED
         run, worker = found
         return await _undo_one(port, await port.ask(ResumeRun(run)), worker)
@@ -105,9 +105,9 @@ def _tell_undone(done: LandingUndone) -> None:
     """Say what became of the target, and of the worker."""
     at = (done.new or "")[:_SHORT]
     if done.new is None:
-        how = f"{done.target} is gone again"
+        how = f"{done.target} is removed again"
     elif done.is_added:
-        how = f"{done.target} had gone on, so the commit {at} takes it back"
+        how = f"{done.target} had moved on, so the commit {at} reverts the landing"
     else:
-        how = f"{done.target} stands at {at} again"
+        how = f"{done.target} is back at {at}"
     say(f"{clean(how)}; {done.worker} waits for review again")

@@ -1,10 +1,11 @@
-"""Do what keys ask for, alike on several screens."""
+"""Do what a key asks for, in the same way on several screens."""
 
 from tui.controllers.checking import CheckOutput
 from tui.controllers.deciding import Deciding
 from tui.controllers.finding import Finding
 from tui.controllers.going import Going
 from tui.controllers.holding import Holding
+from tui.controllers.keeping import Keeping
 from tui.controllers.landing import Landing
 from tui.controllers.outward import Outward
 from tui.controllers.retrying import Retrying
@@ -23,6 +24,7 @@ ON_WORKERS = (
     Retrying,
     Talking,
     Holding,
+    Keeping,
     Landing,
     Trying,
     Serving,
@@ -38,6 +40,7 @@ __all__ = [
     "Finding",
     "Going",
     "Holding",
+    "Keeping",
     "Landing",
     "Outward",
     "Retrying",

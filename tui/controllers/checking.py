@@ -25,7 +25,9 @@ class CheckOutput(Controller):
         if idea != "show_check":
             return ""
         return (
-            "" if self.check else f"no check ran on it yet; {self.screen.key_of('check')} runs it"
+            ""
+            if self.check
+            else f"no check has run on it yet; {self.screen.key_of('check')} runs it"
         )
 
     def do_show_check(self) -> None:
@@ -43,7 +45,7 @@ def check_page(check: CheckResult, cells: int, *, is_stale: bool) -> list[Row]:
     verdict = verdict_of(check, is_stale=is_stale, has_claimed=False)
     mark = Span("✓ ", Ink(Role.DONE)) if check.passed else Span("✗ ", Ink(Role.FAILED))
     ended = f"exit code {check.exit_code}, " if check.exit_code is not None else ""
-    stale = "; the change is another by now" if is_stale else ""
+    stale = "; the change is a different one now" if is_stale else ""
     on = f"on tree {check.tree[:9]}" if check.tree else "on its tree"
     where = "the one that would land" if check.is_exact else "the worker's own"
     output = check.output or check.summary

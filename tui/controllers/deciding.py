@@ -1,5 +1,6 @@
 """Say yes and no: allow, approve, choose; deny, stop, give up."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from engine.messages.commands import (
@@ -14,8 +15,14 @@ from engine.phases import Phase
 from tui.controllers.workers import Workers
 from tui.ink import BOLD, TEXT, Row, Span, words
 from tui.kit.dialogs import Answers, Choice
-from tui.kit.screen import Controller
+from tui.kit.screen import Board, Controller
 from tui.kit.textbox import Writing
+from tui.words.asking import asked_of, asks_permission, choices_of, who_asks_alike
+from tui.words.cutting import cut_end
+
+_READ_S = 2.0
+"""A question is not read sooner: a digit that comes before may be meant for a screen."""
+_ASKS_NOT = "it asks nothing"
 
 
 def _stop_said(name: Span) -> Row:
@@ -26,15 +33,22 @@ def _stop_said(name: Span) -> Row:
 class Deciding(Controller):
     """Answer what waits for a yes or a no."""
 
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
+        self._shown: tuple[str, int, str] | None = None
+        self._shown_since = 0.0
+
     def do_yes(self) -> None:
-        if self.screen.does(Workers).over_marked("yes", "Approve", self._approve):
+        here = self.session.worker_view
+        asks_all = bool(self.session.marks and here and asked_of(here))
+        if not asks_all and self._workers.over_marked("yes", "Approve", self._approve):
             return
         worker = self.here()
         if worker.questions:
             self._allow(worker, is_for_run=False)
         elif not self.session.has_opened(worker):
             opens = f"{self.screen.key_of(self.screen.opens_diff)} opens it"
-            self.refuse("yes", "its diff was not opened yet", opens)
+            self.refuse("yes", "you have not opened its diff yet", opens)
         elif self.session.step_view and self.session.step_view.is_choice_due:
             command = Choose(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
             self.screen.send(command, f"{worker.worker} is chosen")
@@ -46,14 +60,25 @@ class Deciding(Controller):
         self.screen.send(approve, f"{worker.worker} is approved")
 
     def do_yes_wide(self) -> None:
-        self._allow(self.here(), is_for_run=True)
+        """Allow it for the run; give one answer to all who ask the same."""
+        worker = self.here()
+        if asks_permission(worker):
+            self._allow(worker, is_for_run=True)
+        elif len(self._alike(worker)) > 1:
+            self._let_choose(worker, partial(self._answer_alike, worker, self._alike(worker)))
+        else:
+            hint = f"{self.screen.key_of('yes')} answers it"
+            self.refuse("yes_wide", "nobody else asks the same", hint)
 
     def _allow(self, worker: WorkerView, *, is_for_run: bool) -> None:
         question = worker.questions[0]
         if not self.screen.shows_whole_question(worker):
             self.screen.open_question()
-            return
-        if question.is_permission:
+        elif not question.is_permission:
+            self._let_choose(worker, partial(self._pick, worker))
+        elif self.session.marks and not is_for_run:
+            self._answer_alike(worker, self._workers.marked, "allow")
+        else:
             command = Answer(
                 worker=worker.worker,
                 answer="allow",
@@ -62,14 +87,92 @@ class Deciding(Controller):
                 run=self.run_id,
             )
             self.screen.send(command, "allowed for the run" if is_for_run else "allowed once")
-        elif question.choices:
-            choices = [
-                Choice(choice, choice, key=str(n)) for n, choice in enumerate(question.choices, 1)
-            ]
-            answer = partial(self._answer, self.run_id, worker)
-            self.screen.open(Answers("Answer", choices, self.session.ahead), answer)
+
+    def edit_command(self) -> None:
+        """Open the command that is asked for in the box; what is sent there is what is allowed."""
+        worker = self.here()
+        question, run = worker.questions[0], self.run_id
+
+        def allow(text: str) -> None:
+            if command := text.strip():
+                answer = f"allow: {command}"
+                edited = Answer(worker=worker.worker, answer=answer, question=question.id, run=run)
+                self.screen.send(edited, "allowed as edited")
+            else:
+                self.refuse("edit", "the command is empty", "the agent still waits for an answer")
+
+        writing = Writing(
+            f"allow for {worker.worker}",
+            "the agent runs this text",
+            allow,
+            key=f"edit {worker.worker} {question.id}",
+            may_be_empty=True,
+            is_code=True,
+            file="command.sh",
+        )
+        self.screen.write(writing, question.command)
+
+    # Questions with answers to choose from.
+
+    @property
+    def _workers(self) -> Workers:
+        return self.screen.does(Workers)
+
+    def _alike(self, worker: WorkerView) -> list[WorkerView]:
+        """Return all of this run who ask the same as a worker, that one among them."""
+        run = self.session.run
+        return who_asks_alike(run.workers, worker) if run else []
+
+    @property
+    def digits(self) -> Mapping[str, Callable[[], None]]:
+        """Each digit that stands on screen beside an answer gives that answer."""
+        worker = self.session.worker_view
+        choices = choices_of(worker) if worker else ()
+        if worker is None or not choices or self.screen.refusal("yes"):
+            return {}
+        if not self.screen.shows_whole_question(worker):
+            return {}
+        shown = (worker.worker, worker.attempt, worker.questions[0].id)
+        if shown != self._shown:
+            self._shown, self._shown_since = shown, self.session.clock()
+        return {str(n): partial(self._press, worker, text) for n, text in enumerate(choices, 1)}
+
+    def _press(self, worker: WorkerView, text: str) -> None:
+        """Give the answer of a digit; ask first where nobody can have read the question yet."""
+        self.screen.ask = None
+        if self.session.clock() - self._shown_since < _READ_S:
+            said = words(Span("This question just appeared. Answer ", TEXT), Span(text, BOLD), "?")
+            self.screen.ask_first("yes", said, partial(self._pick, worker, text))
         else:
-            self.screen.perform("steer")
+            self._pick(worker, text)
+
+    def _let_choose(self, worker: WorkerView, then: Callable[[str], None]) -> None:
+        """Let one of the answers be chosen, or write one where there are none."""
+        answers = enumerate(worker.questions[0].choices, 1)
+        choices = [Choice(one, one, key=str(n)) for n, one in answers]
+        if choices:
+            self.screen.open(Answers("Answer", choices, self.session.ahead), then)
+        else:
+            title = f"answer {worker.worker}"
+            self.screen.write(Writing(title, "your answer", then, key=title))
+
+    def _pick(self, worker: WorkerView, text: str) -> None:
+        """Give an answer, to all marked who ask the same where any are marked."""
+        if self.session.marks:
+            self._answer_alike(worker, self._workers.marked, text)
+        else:
+            self._answer(self.run_id, worker, text)
+
+    def _answer_alike(self, worker: WorkerView, several: Sequence[WorkerView], text: str) -> None:
+        """Give one answer to several who ask the same, after one question that lists them."""
+        run, alike = self.run_id, {one.worker for one in who_asks_alike(several, worker)}
+        reasons = [
+            "" if one.worker in alike else "it asks something else" if one.questions else _ASKS_NOT
+            for one in several
+        ]
+        verb = "Allow once for" if asks_permission(worker) else f"Answer “{cut_end(text, 30)}” for"
+        judged = list(zip(several, reasons, strict=True))
+        self._workers.over("yes", verb, judged, lambda one: self._answer(run, one, text))
 
     def _answer(self, run: str, worker: WorkerView, text: str) -> None:
         """Answer what that worker asked when it was on screen."""
@@ -88,7 +191,7 @@ class Deciding(Controller):
             self._deny(worker)
         elif worker.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             said = words(
-                Span("Give up the change of ", TEXT), name, Span("? It stays on its ref.", TEXT)
+                Span("Reject the change of ", TEXT), name, Span("? It stays on its ref.", TEXT)
             )
             self.ask_to_reject("no", worker, said)
         elif worker.phase is Phase.STOPPING:
@@ -100,7 +203,7 @@ class Deciding(Controller):
             self.screen.ask_first("no", _stop_said(name), partial(self._stop, run, worker))
 
     def _deny(self, worker: WorkerView) -> None:
-        note, run = "a reason that the agent reads; may be empty", self.run_id
+        note, run = "a reason for the agent; optional", self.run_id
         self.screen.write(
             Writing(
                 f"deny {worker.worker}",
@@ -128,7 +231,7 @@ class Deciding(Controller):
         seen, run = self.screen.seen(worker), self.run_id
         command = Reject(worker=worker.worker, run=run, seen=seen)
         self.screen.ask_first(
-            idea, said, lambda: self.screen.send(command, f"{worker.worker} is given up")
+            idea, said, lambda: self.screen.send(command, f"{worker.worker} is rejected")
         )
 
     def _stop(self, run: str, worker: WorkerView, *, is_kill: bool = False) -> None:

@@ -1,14 +1,19 @@
 """Find things by name: commands, keys, workers, themes."""
 
-from engine.messages.results import WorkerView
+from engine.messages.results import RunView, WorkerView
 from tui.ink import TEXT, Span
 from tui.keys import IDEAS, PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
 from tui.kit.dialogs import Choice, HelpEntry, HelpPage
 from tui.kit.screen import Controller
+from tui.words.attention import moved_since
+from tui.words.clean import clean
+from tui.words.figures import age
 from tui.words.looks import look_of
-from tui.words.standing import in_order, step_of, title_of
+from tui.words.said import now_text
+from tui.words.standing import in_order, step_of, title_of, waits_since
 
+_MOST_SAID = 60
 _HIDDEN = frozenset({"leave", "down", "up", "left", "right"})
 
 
@@ -57,6 +62,37 @@ class Finding(Controller):
         entries.sort(key=lambda entry: order.index(entry.group))
         page = HelpPage(self.screen.kind.capitalize(), entries, self.session.ahead)
         self.screen.open(page, lambda _: None)
+
+    def why_not(self, idea: str) -> str:
+        if idea != "since_left":
+            return ""
+        if self.session.left_at is None:
+            return "you have not closed a console here before"
+        moved = moved_since(self.session.view, self.session.left_at)
+        return "" if moved else "nothing has happened since you left"
+
+    def do_since_left(self) -> None:
+        """List whom something has come of since the console before this one was left."""
+        view, left_at = self.session.view, self.session.left_at or 0.0
+        moved = moved_since(view, left_at)
+        choices = [self._moved_choice(run, worker, view.at) for run, worker in moved]
+        title = f"Since you left, {age(view.at - left_at)}"
+        self.screen.choose(title, choices, self._go_to, hint="enter goes there")
+
+    def _moved_choice(self, run: RunView, worker: WorkerView, now: float) -> Choice:
+        look, step = look_of(worker), step_of(run, worker)
+        said = now_text(worker, step, now, _MOST_SAID)
+        parts = (look.word.lower(), said, age(now - waits_since(worker)))
+        note = "  ".join(filter(None, map(clean, parts)))
+        target = f"{run.run}/{worker.worker}"
+        return Choice(target, title_of(worker, step), note, key=look.glyph)
+
+    def _go_to(self, target: str) -> None:
+        run, _, worker = target.partition("/")
+        if run != self.run_id:
+            self.session.open_run(run)
+        self.screen.point_at(worker)
+        self.screen.go("worker")
 
     def do_search(self) -> None:
         """Search the workers by name, where nothing else can be searched."""

@@ -19,14 +19,14 @@ class Holding(Controller):
         """Return the word for the pause of what is paused already."""
         worker, run = self.session.worker_view, self.session.run
         if label == "pause" and worker and Badge.PAUSED in worker.badges:
-            return "go on"
-        return "run goes on" if idea == "pause_run" and run and run.is_paused else label
+            return "continue"
+        return "continue run" if idea == "pause_run" and run and run.is_paused else label
 
     def do_pause(self) -> None:
         workers = self.screen.does(Workers)
         held = {Badge.PAUSED in worker.badges for worker in workers.targets("pause")}
-        verb = "Let go on" if held == {True} else "Pause"
-        verb = "Pause or let go on" if len(held) > 1 else verb
+        verb = "Continue" if held == {True} else "Pause"
+        verb = "Pause or continue" if len(held) > 1 else verb
         if not workers.over_marked("pause", verb, self._pause):
             self._pause(self.here())
 
@@ -35,7 +35,7 @@ class Holding(Controller):
         resume = Resume(worker=worker.worker, run=self.run_id)
         is_paused = Badge.PAUSED in worker.badges
         first, then = (resume, pause) if is_paused else (pause, resume)
-        said = f"{worker.worker} {'goes on' if is_paused else 'is paused'}"
+        said = f"{worker.worker} {'continues' if is_paused else 'is paused'}"
         undoable = Undoable(
             said, partial(self.screen.send, then, "undone"), partial(self.screen.send, first, said)
         )
@@ -57,10 +57,10 @@ class Holding(Controller):
         limits = (
             limits_with(worker.limits, settings)
             if settings and not rest
-            else "not like memory_mb=2048"
+            else "expected a form like memory_mb=2048"
         )
         if isinstance(limits, str):
             self.screen.say_refused("limits", limits)
             return
         command = SetLimits(worker=worker.worker, limits=limits, run=run)
-        self.screen.send(command, f"{worker.worker} has other limits")
+        self.screen.send(command, f"{worker.worker} has new limits")

@@ -26,7 +26,8 @@ class Landing(Controller):
             return
         trying = self.screen.does(Trying)
         if tried := trying.tried:
-            asks = f"{tried} is in your checkout. Take it back, then land {self.here().worker}?"
+            land = f"Restore your files, then land {self.here().worker}?"
+            asks = f"You are trying {tried} in your checkout. {land}"
             act = partial(trying.back_then, partial(self._land_one, self.here()))
             self.screen.ask_first("land", words(Span(asks, TEXT)), act)
             return
@@ -57,7 +58,7 @@ class Landing(Controller):
 
     def _land_by_word(self, command: Land, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "the word was not typed")
+            self.refuse("land", "you did not type the word")
         else:
             self._land(command)
 
@@ -71,8 +72,8 @@ class Landing(Controller):
             undo = UndoLanding(worker=pursued.worker, run=pursued.run)
             said = f"the landing of {pursued.worker}"
             take_back = partial(self._take_back, undo)
-            asks = f"Take the landing of {pursued.worker} back?"
+            asks = f"Undo the landing of {pursued.worker}?"
             self.session.remember(Undoable(said, take_back, None, asks))
 
     def _take_back(self, undo: UndoLanding) -> None:
-        self.screen.send(undo, f"taking the landing of {undo.worker} back")
+        self.screen.send(undo, f"undoing the landing of {undo.worker}")

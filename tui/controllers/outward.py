@@ -11,13 +11,15 @@ from engine.messages.commands import (
     Seen,
 )
 from engine.messages.results import verdict_of
+from tui.controllers.deciding import Deciding
 from tui.controllers.running import run_program
 from tui.ink import KEY, TEXT, Ink, Role, Span, words
 from tui.kit.outside import editor_words, has_windows, open_copy, run_in_terminal
 from tui.kit.screen import Controller
 from tui.kit.session import identity_of
+from tui.words.asking import ANSWERED_ON, asks_permission
 
-_KEPT = "its change is what was collected before."
+_KEPT = "its change was collected before and stays as it is."
 
 
 class Outward(Controller):
@@ -35,6 +37,9 @@ class Outward(Controller):
         self.screen.go("worker")
 
     def do_edit(self) -> None:
+        if self.screen.kind in ANSWERED_ON and asks_permission(self.here()):
+            self.screen.does(Deciding).edit_command()
+            return
         path, line = self.screen.place_here()
         if path:
             self._edit(path, line, "edit")
@@ -63,7 +68,7 @@ class Outward(Controller):
             self.refuse(idea, problem)
         elif worker and not worker.phase.holds_slot:
             self.screen.say(
-                Span(f"What you did lies in the workspace of {worker.worker}; ", TEXT), _KEPT
+                Span(f"Your edits are in the workspace of {worker.worker}; ", TEXT), _KEPT
             )
 
     async def _open_copy(self, inside: Sequence[str], path: str, worker: str) -> None:
@@ -90,12 +95,12 @@ class Outward(Controller):
         summary = found.summary.strip().split("\n")[-1] if found.summary else ""
         mark = "✓ " if found.passed else "✗ "
         tree = (found.tree or "")[:7]
-        self.screen.say(Span(mark, Ink(role)), Span(f"{worker}: {said} {tree}  ", TEXT), summary)
+        self.screen.say(Span(mark, Ink(role)), Span(f"{worker}: {said} {tree}. ", TEXT), summary)
 
     def do_publish(self) -> None:
         run, worker = self.session.run, self.here()
         target = run.target if run and run.target else "its target"
-        said = f"Push {worker.branch} as you, and ask that it be merged into {target}?"
+        said = f"Push {worker.branch} in your name, and open a pull request into {target}?"
         tree = identity_of(worker).tree
         seen = ("--seen", tree) if tree else ()
         ask = partial(
@@ -118,9 +123,7 @@ class Outward(Controller):
         self.screen.copy(worker.last_lines[-1] if worker.last_lines else "")
         if worker.questions:  # many a finger means yes with this key
             yes, no = (Span(self.screen.key_of(idea), KEY) for idea in ("yes", "no"))
-            self.screen.say(
-                "its last line was copied; ", yes, " allows what it asks, ", no, " denies"
-            )
+            self.screen.say("copied its last line; ", yes, " allows what it asks, ", no, " denies")
 
     def do_copy_name(self) -> None:
         worker = self.here()

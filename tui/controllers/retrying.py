@@ -16,7 +16,7 @@ from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
 from tui.words.settings import MOMENTS, limits_with, split_settings, time_named
 
-_SETTING = "first line: memory_mb=2048 agent=codex at=14:32, if wanted"
+_SETTING = "optional first line: memory_mb=2048 agent=codex at=14:32"
 
 
 class Retrying(Controller):
@@ -28,7 +28,7 @@ class Retrying(Controller):
 
     def _retry(self, worker: WorkerView) -> None:
         again = RetryWorker(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
-        self.screen.send(again, f"{worker.worker} begins again")
+        self.screen.send(again, f"{worker.worker} starts again")
 
     def do_retry_with(self) -> None:
         workers = self.screen.does(Workers).targets("retry_with")
@@ -43,7 +43,7 @@ class Retrying(Controller):
             draft = f"memory_mb={worker.limits.memory_mb * 2}\n"
         writing = Writing(
             f"retry {who} with",
-            f"what to do otherwise; {_SETTING}",
+            f"what to do differently; {_SETTING}",
             partial(self._retry_all_with, self.run_id, seen),
             key=f"retry {who}",
         )
@@ -74,7 +74,7 @@ class Retrying(Controller):
             agent=agent,
             at=at,
         )
-        self.screen.send(command, f"{worker.worker} begins again")
+        self.screen.send(command, f"{worker.worker} starts again")
 
     def do_new(self) -> None:
         step = self.here().step

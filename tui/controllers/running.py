@@ -22,10 +22,11 @@ from tui.words.figures import some
 
 
 async def run_program(screen: Board, said: str, *words: str) -> None:
-    """Run a sub-command beside the console; what it writes is told, or why it failed."""
+    """Run a sub-command beside the console; say what it writes, or why it failed."""
     program = screen.session.program
     if program is None:
-        screen.say_refused(words[0], f"`plait {' '.join(words)}` does it in a shell")
+        hint = f"`plait {' '.join(words)}` does it in a shell"
+        screen.say_refused(words[0], "this console cannot start programs", hint)
         return
     done = await anyio.run_process(program(*words), check=False)
     heard = done.stderr if done.returncode else done.stdout
@@ -45,7 +46,7 @@ class Running(Controller):
             self.screen.say_refused("export", "there is no run")
         else:
             self.screen.begin(
-                partial(run_program, self.screen, "the run is written into ", "export", run.run)
+                partial(run_program, self.screen, "the run is exported to ", "export", run.run)
             )
 
     def do_pause_run(self) -> None:
@@ -55,7 +56,7 @@ class Running(Controller):
             return
         pause, resume = Pause(run=run.run), Resume(run=run.run)
         first, then = (resume, pause) if run.is_paused else (pause, resume)
-        said = "the run goes on" if run.is_paused else "the run is paused: nothing new begins"
+        said = "the run continues" if run.is_paused else "the run is paused: no new worker starts"
 
         def remember() -> None:
             self.session.remember(
@@ -71,7 +72,7 @@ class Running(Controller):
     def do_no_wide(self) -> None:
         run = self.session.run
         if run is None or run.ended_at is not None:
-            self.refuse("no_wide", "no run is going on")
+            self.refuse("no_wide", "no run is active")
             return
         live = sum(not worker.phase.is_settled for worker in run.workers)
         ending = "ends; its" if live == 1 else "end; their"
@@ -84,41 +85,43 @@ class Running(Controller):
         """List the answers that are kept for later questions; taking one revokes it."""
         run = self.session.run
         if run is None or not run.rules:
-            self.screen.say_refused("rules", "no answer is kept in this run")
+            self.screen.say_refused("rules", "this run has no saved answers")
             return
         choices = [
             Choice(str(rule.number), asked_of(rule), held_of(rule), key=str(rule.number))
             for rule in run.rules
         ]
         revoke = partial(self._revoke, run.run)
-        self.screen.choose("Kept answers", choices, revoke, hint="enter revokes the one it is on")
+        self.screen.choose(
+            "Saved answers", choices, revoke, hint="enter revokes the one under the cursor"
+        )
 
     def _revoke(self, run: str, number: str) -> None:
         command = RevokeAnswer(number=int(number), run=run)
-        self.screen.send(command, f"rule {number} is revoked: who asks that asks you again")
+        self.screen.send(command, f"rule {number} is revoked: such requests come to you again")
 
     def do_cap(self) -> None:
         run = self.session.run
         if run is None:
             self.screen.say_refused("cap", "there is no run")
             return
-        note = f"a number; now {run.cap}"
+        note = f"a number; currently {run.cap}"
         self.screen.write(Writing("slots at once", note, self._set_cap, key="cap"))
 
     def _set_cap(self, text: str) -> None:
         run = self.session.run
         if run is None or not text.isascii() or not text.isdigit() or int(text) < 1:
-            self.screen.say_refused("cap", f"{text!r} is no number of slots")
+            self.screen.say_refused("cap", f"{text!r} is not a number of slots")
             return
         before, cap = run.cap, int(text)
-        said = f"{some(cap, 'worker')} may hold a slot"
+        said = f"up to {some(cap, 'worker')} at once"
 
         def remember() -> None:
             undo = SetCap(run=run.run, cap=before)
             self.session.remember(
                 Undoable(
                     said,
-                    lambda: self.screen.send(undo, f"{some(before, 'worker')} may hold a slot"),
+                    lambda: self.screen.send(undo, f"up to {some(before, 'worker')} at once"),
                     lambda: self.screen.send(SetCap(run=run.run, cap=cap), said),
                 )
             )

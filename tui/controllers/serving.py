@@ -20,7 +20,7 @@ class Serving(Controller):
     def label_of(self, idea: str, label: str) -> str:
         """Return the word for a program that is served already."""
         worker = self.session.worker_view
-        return "end program" if idea == "serve" and worker and _is_alive(worker) else label
+        return "stop program" if idea == "serve" and worker and _is_alive(worker) else label
 
     def do_serve(self) -> None:
         worker = self.here()
@@ -52,7 +52,7 @@ class Serving(Controller):
             self.refuse("serve", done.reason, done.hint)
         else:
             self.screen.say(
-                Span("✓ ", Ink(Role.DONE)), Span(f"the program of {worker} has ended", TEXT)
+                Span("✓ ", Ink(Role.DONE)), Span(f"the program of {worker} has stopped", TEXT)
             )
 
 

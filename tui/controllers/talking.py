@@ -20,7 +20,7 @@ class Talking(Controller):
     def do_steer(self) -> None:
         workers = self.screen.does(Workers).targets("steer")
         if not workers:
-            self.refuse("steer", "none of the marked workers runs")
+            self.refuse("steer", "none of the marked workers is running")
             return
         asks = len(workers) == 1 and bool(workers[0].questions)
         who = workers[0].worker if len(workers) == 1 else listed(workers)
@@ -45,7 +45,7 @@ class Talking(Controller):
             else:
                 self.screen.send(
                     Steer(worker=worker.worker, text=text, run=run),
-                    f"said to {worker.worker}",
+                    f"sent to {worker.worker}",
                 )
 
     def do_interrupt(self) -> None:

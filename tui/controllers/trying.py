@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from engine.messages.commands import Refused, Seen
 from engine.messages.results import WorkerView
@@ -21,7 +22,7 @@ class Trying(Controller):
         if idea != "try" or worker is None or self._is_tried(worker):
             return ""
         if self.session.trials is None:
-            return "this console was not opened in a checkout; `plait try` in one does it"
+            return "this console was not opened in a checkout; run `plait try` in one"
         if worker.change is None or not worker.change.files:
             return "it has no change to try yet"
         return ""
@@ -30,7 +31,7 @@ class Trying(Controller):
         """Return the word for a result that is tried already."""
         worker = self.session.worker_view
         is_back = idea == "try" and worker is not None and self._is_tried(worker)
-        return "take back" if is_back else label
+        return "restore" if is_back else label
 
     def _is_tried(self, worker: WorkerView) -> bool:
         trying = self.session.view.trying
@@ -50,11 +51,11 @@ class Trying(Controller):
     def do_try(self) -> None:
         worker, trials = self.here(), self.session.trials
         if trials is None:
-            self.refuse("try", "this console was not opened in the checkout that tries it")
+            self.refuse("try", "this console was not opened in the checkout of this try")
         elif self._is_tried(worker):
             self.screen.begin(partial(self._back, trials), holds=True)
         else:
-            where = clean_name(str(trials.folder))
+            where = clean_name(str(Path(trials.folder).resolve()))
             asks = f"Try {worker.worker} in your checkout, uncommitted? {where}"
             act = partial(self._put, trials, self.run_id, worker.worker, self.screen.seen(worker))
             self.screen.ask_first(
@@ -69,9 +70,11 @@ class Trying(Controller):
             return
         back = partial(self.screen.begin, partial(self._back, trials), holds=True)
         self.session.remember(Undoable(f"the try of {worker}", back, None))
-        aside = f", {some(len(done.aside), 'edit')} of yours put aside" if done.aside else ""
+        aside = f", {some(len(done.aside), 'edit')} of yours set aside" if done.aside else ""
         said = f"{some(done.written, 'file')} changed in your checkout{aside}"
-        self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(f"{worker} is tried: ", TEXT), said)
+        self.screen.say(
+            Span("✓ ", Ink(Role.DONE)), Span(f"{worker} is in your checkout: ", TEXT), said
+        )
 
     async def _back(self, trials: Trials, then: Callable[[], None] | None = None) -> None:
         done = await self.session.bridge.beside(trials.back())
@@ -81,8 +84,8 @@ class Trying(Controller):
         elif then is not None:
             then()
         elif done is None:
-            self.screen.say(Span("nothing is tried any more", TEXT))
+            self.screen.say(Span("no try is active", TEXT))
         else:
-            kept = f"  what you edited meanwhile is kept on {done.ref}" if done.ref else ""
-            said = "your checkout is as it was before"
-            self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT), kept)
+            kept = f"your edits made during the try are kept on {done.ref}" if done.ref else ""
+            mark = Span("✓ ", Ink(Role.DONE))
+            self.screen.say_both("your checkout is as it was before", kept, mark)

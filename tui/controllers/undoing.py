@@ -13,7 +13,7 @@ class Undoing(Controller):
     def do_undo(self) -> None:
         landing = next(iter(self.session.landing), "")
         if landing:
-            hint = "it can be taken back once it has landed"
+            hint = "you can undo it once it has landed"
             self.refuse("undo", f"{landing} is landing", hint)
         elif not self.session.done:
             self.refuse("undo", "there is nothing to undo")
@@ -35,10 +35,10 @@ class Undoing(Controller):
 
     def do_redo(self) -> None:
         if not self.session.undone:
-            self.refuse("redo", "nothing was undone")
+            self.refuse("redo", "there is nothing to redo")
             return
         last = self.session.undone.pop()
         if last.redo is not None:
             last.redo()
         self.session.done.append(last)
-        self.screen.say(Span(f"done again: {last.said}", TEXT))
+        self.screen.say(Span(f"redone: {last.said}", TEXT))

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from engine.messages.results import StepView, WorkerView
+from engine.messages.results import Question, StepView, WorkerView
 from engine.phases import Phase
 from tui.ink import BOLD, MUTED, Row, Span, words
 from tui.kit.dialogs import AskDialog
 from tui.kit.screen import Controller
+from tui.words.asking import ANSWERED_ON, asked_of
 from tui.words.doable import why_not
 from tui.words.figures import some
 from tui.words.looks import glyph, look_of
@@ -21,6 +22,7 @@ _NEEDS_WORKER = frozenset(
             "new",
             "zoom",
             "terminal",
+            "checkpoint",
             "try",
             "limits",
             "check",
@@ -35,13 +37,20 @@ _NEEDS_WORKER = frozenset(
 )
 _NO_LABELS = {
     Phase.STOPPING: "kill",
-    Phase.REVIEWING: "give up",
-    Phase.CONFLICTED: "give up",
+    Phase.REVIEWING: "reject",
+    Phase.CONFLICTED: "reject",
 }
-_ON_MARKED = frozenset({"yes", "land", "steer", "comment", "retry", "retry_with", "pause", "no"})
+_ON_MARKED = frozenset(
+    {
+        *("yes", "land", "steer", "comment", "retry", "retry_with", "pause", "no"),
+        "checkpoint",
+    }
+)
 """Act on all marked workers, and name those that are left out."""
 GIVEN_UP = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 _GOES_OUT = frozenset({"terminal", "edit", "edit_all"})
+_ON_TREES = frozenset({"fleet", "worker", "inbox"})
+"""Screens on which an editor is for the worker's tree; on the others it is for its change."""
 _NO_TREE = frozenset({Phase.WAITING, Phase.QUEUED, Phase.SKIPPED})
 _CHECKED = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 
@@ -56,11 +65,17 @@ class Workers(Controller):
             why = "no worker is under the cursor" if run and run.workers else "there is no worker"
             return why if idea in _NEEDS_WORKER else ""
         if idea in {"limits", "interrupt"} and not worker.phase.holds_slot:
-            return "nothing of it runs"
+            return "it is not running"
         if self.session.marks and idea in _ON_MARKED:
             return ""
         if idea == "no" and worker.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             return ""
+        if idea == "edit" and self.screen.kind in ANSWERED_ON:
+            asked = asked_of(worker)
+            if asked and asked.is_permission:
+                return self._why_not_edited(worker, asked)
+            if self.screen.kind != "worker":
+                return "it asks for no command"
         return self._why_not_out(idea, worker, step) or why_not(idea, worker, step)
 
     def label_of(self, idea: str, label: str) -> str:
@@ -71,7 +86,8 @@ class Workers(Controller):
         asks = bool(worker.questions) and not worker.phase.is_settled
         if idea == "yes":
             chooses = "choose" if step and step.is_choice_due else "approve"
-            return label if asks else chooses
+            allows = label if asks and worker.questions[0].is_permission else "answer"
+            return allows if asks else chooses
         if asks and worker.questions[0].is_permission:
             return "deny"
         return _NO_LABELS.get(worker.phase, "stop")
@@ -85,11 +101,15 @@ class Workers(Controller):
             return [here]
         return [worker for worker, reason in self._marked(idea) if not reason]
 
+    @property
+    def marked(self) -> list[WorkerView]:
+        """The workers that are marked."""
+        run = self.session.run
+        return [w for w in run.workers if w.worker in self.session.marks] if run else []
+
     def _marked(self, idea: str) -> list[tuple[WorkerView, str]]:
         """Return the marked workers, and why the idea cannot be done to some of them."""
-        run = self.session.run
-        workers = [w for w in run.workers if w.worker in self.session.marks] if run else []
-        return [(worker, self._why_not_of(idea, worker)) for worker in workers]
+        return [(worker, self._why_not_of(idea, worker)) for worker in self.marked]
 
     def _why_not_of(self, idea: str, worker: WorkerView) -> str:
         """Return why an idea cannot be done to one of several workers."""
@@ -97,15 +117,15 @@ class Workers(Controller):
             return ""
         step = step_of(self.session.run, worker)
         if idea == "no" and worker.phase in GIVEN_UP:
-            return "it has a change: x at the cursor gives it up"
+            return "it has a change: put the cursor on it and press x to reject it"
         if idea == "yes" and worker.questions:
-            return "it asks: its question is read before it is answered"
+            return "it has a question: read it before you answer"
         if idea == "yes" and not self.session.has_opened(worker):
-            return "its diff was not opened yet"
+            return "you have not opened its diff yet"
         if idea == "yes" and step.is_choice_due:
-            return "a candidate is chosen at the cursor"
+            return "put the cursor on a candidate to choose it"
         if idea == "land" and (asked := self._asked_to_land(worker)):
-            return f"{asked}: it is landed at the cursor"
+            return f"{asked}: put the cursor on it to land it"
         return why_not(idea, worker, step)
 
     def _asked_to_land(self, worker: WorkerView) -> str:
@@ -121,22 +141,31 @@ class Workers(Controller):
             False where none is marked, so that the one under the cursor is meant.
         """
         marked = self._marked(idea)
-        if not marked:
-            return False
-        can = [worker for worker, reason in marked if not reason]
+        if marked:
+            self.over(idea, verb, marked, act)
+        return bool(marked)
+
+    def over(
+        self,
+        idea: str,
+        verb: str,
+        judged: Sequence[tuple[WorkerView, str]],
+        act: Callable[[WorkerView], None],
+    ) -> None:
+        """Do something to several workers after one question; those with a reason are left out."""
+        can = [worker for worker, reason in judged if not reason]
         if not can:
-            self.refuse(idea, f"none of the {len(marked)} marked: {marked[0][1]}")
-            return True
+            self.refuse(idea, f"none of the {len(judged)} marked workers: {judged[0][1]}")
+            return
 
         def do(_: str) -> None:
             for worker in can:
                 act(worker)
             self.session.marks.clear()
 
-        rows = [self._row_of(worker, reason) for worker, reason in marked]
+        rows = [self._row_of(worker, reason) for worker, reason in judged]
         title = f"{verb} {some(len(can), 'worker')}?"
         self.screen.open(AskDialog(title, rows, self.session.ahead), do)
-        return True
 
     def _row_of(self, worker: WorkerView, reason: str) -> Row:
         step = step_of(self.session.run, worker) if self.session.run else None
@@ -145,19 +174,33 @@ class Workers(Controller):
             return words("  not ", name, f": {reason}")
         return (Span("  "), glyph(look), Span(f" {name}  ", BOLD), Span(look.word.lower(), MUTED))
 
+    def _why_not_edited(self, worker: WorkerView, asked: Question) -> str:
+        """Return why nothing else can be allowed than what is asked, and the key that helps."""
+        if asked.is_editable:
+            return ""
+        why = (
+            f"{worker.agent} runs only what it asked for"
+            if asked.command
+            else "it asks for no command"
+        )
+        return f"{why}; {self.screen.key_of('no')} denies it, and you can say what to do instead"
+
     def _why_not_out(self, idea: str, worker: WorkerView, step: StepView) -> str:
         """Return why a worker's tree cannot be entered or checked now."""
         phase = worker.phase.lower().replace("_", " ")
         if idea in _GOES_OUT and self.session.shell is None:
-            return f"no shell from here; `plait shell {worker.worker}` opens one"
+            return f"this console opens no shells; `plait shell {worker.worker}` does"
         if idea in _GOES_OUT and worker.phase in _NO_TREE:
-            return f"there is no tree of it; it is {phase}"
+            return f"it has no worktree now; it is {phase}"
+        is_there = idea == "terminal" or self.screen.kind in _ON_TREES
+        if idea in _GOES_OUT and worker.site and is_there:
+            return f"it runs at {worker.site}, which you cannot enter from here; d shows its diff"
         if idea == "publish" and not worker.branch:
             return "it has no branch"
         if idea == "check" and step.check is None:
             return f"{step.name} has no check"
         if idea == "check" and worker.phase not in _CHECKED:
-            return f"only finished work is checked; it is {phase}"
+            return f"only finished work can be checked; it is {phase}"
         return ""
 
 

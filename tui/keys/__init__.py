@@ -15,6 +15,7 @@ from tui.keys.table import (
     Keymap,
     actions_on,
     default_keymap,
+    key_of,
     shown,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "Keymap",
     "actions_on",
     "default_keymap",
+    "key_of",
     "read_key_file",
     "shown",
 ]

@@ -127,10 +127,10 @@ def clashes(keymap: Keymap) -> Iterator[tuple[str, str]]:
         for action in actions_on(screen):
             for key in keymap.of(action.id):
                 if key in taken:
-                    yield action.id, f"{key!r} on {screen} is {taken[key]} and {action.id}"
+                    yield action.id, f"{key!r} on {screen} means both {taken[key]} and {action.id}"
                 taken[key] = action.id
                 if key in CHORD_STARTS:
-                    yield action.id, f"{key!r} begins chords, so it cannot act alone"
+                    yield action.id, f"{key!r} starts chords, so it cannot act alone"
 
 
 def _flat(data: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
@@ -169,7 +169,7 @@ def _name_problem(name: str) -> str:
 
 def _value_problem(value: object) -> str:
     if not isinstance(value, str):
-        return f"{value!r} is no key; write it as a text, alternatives separated by commas"
+        return f"{value!r} is not a key; write a string, with commas between alternatives"
     for part in value.split(","):
         key = _key(part)
         if part.strip() and not _is_known(key):
@@ -178,9 +178,9 @@ def _value_problem(value: object) -> str:
                 f"; did you mean {near[0]!r}?" if near else ""
             )
         if key in FIXED:
-            return f"{key!r} cannot be given another meaning"
+            return f"{key!r} cannot have another meaning"
         if key in UNSENT:
-            return f"{key!r} is not sent as itself by every terminal"
+            return f"not every terminal sends {key!r} as that key"
     return ""
 
 

@@ -41,9 +41,9 @@ def said_of_unbound(
 ) -> tuple[str, str, str]:
     """Return what is said of a key without a meaning: its sign, why not, and what helps."""
     if sign.isalpha() and not sign.isascii():
-        return sign, "this keyboard layout is not Latin", "arrows, enter, space, digits work"
+        return sign, "this keyboard layout is not Latin", "arrows, enter, space and digits work"
     shown = sign if sign.isprintable() and sign else key
     for idea in filter(None, (GUESSED.get(sign), GUESSED.get(key))):
         if (named := key_of(idea)) and (known := action(idea)):
-            return shown, "no key here", f"{named}: {known.told}"
-    return shown, "no key here", f"{key_of('help')} lists them"
+            return shown, "this key does nothing here", f"{named}: {known.told}"
+    return shown, "this key does nothing here", f"{key_of('help')} lists the keys"

@@ -29,28 +29,28 @@ class Action(NamedTuple):
 _GROUPS = {"six": SCREENS[:6], "all": SCREENS}
 _ROWS = """
 mark               | fleet inbox | mark | mark it
-mark               | diff | seen | mark the hunk or file seen, go on
+mark               | diff | seen | mark the hunk or file as seen, go to the next
 mark               | compare | take | take the hunk
 mark               | review | take | take what is under the cursor
 mark               | runs | mark | mark it; two marked can be compared
 open               | fleet | open | open the worker
-open               | worker | open | the link or fold under the cursor
-open               | diff | fold | fold, unfold
-open               | compare | both | both sides of the hunk in full
-open               | review | why | the conflict in full: who, why, prompts
-open               | inbox | go there | where it happened
+open               | worker | open | open the tool call, link or fold under the cursor
+open               | diff | fold | fold, unfold; show the picture under the cursor
+open               | compare | both | show both sides of the hunk in full
+open               | review | why | show the whole conflict: who, why, prompts
+open               | inbox | go there | go where it happened
 open               | plan | its workers | show the step's workers in Fleet
 open               | runs | open | open the run
-yes                | fleet worker | allow | allow what it asks
+yes                | fleet worker | allow | allow its request
 yes                | diff | approve | approve the change; apply the suggestion under the cursor
 yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
-yes_wide           | fleet worker inbox | for the run | allow it for the run
-no                 | fleet worker | stop | stop it; again: kill; deny what it asks
-no                 | diff | drop | drop the hunk; again: keep
+yes_wide           | fleet worker inbox | for the run | allow it for the run; answer all alike
+no                 | fleet worker | stop | stop it; again: kill; deny its request
+no                 | diff | drop | drop the hunk; again: keep; delete the comments under the cursor
 no                 | compare | leave out | leave the hunk out
-no                 | review | neither | neither side
+no                 | review | neither | take neither side
 no                 | inbox | deny | deny, with a reason
 no_wide            | fleet worker plan runs | stop run | stop the run
 no_wide            | diff | drop file | drop the file
@@ -71,39 +71,40 @@ previous           | compare |  | previous hunk where candidates differ
 previous           | review |  | previous unresolved conflict
 previous           | inbox |  | previous unanswered item
 previous           | plan |  | previous step that needs you
-comment            | fleet worker | say | say something to it
-comment            | diff | comment | comment on the line or range
+comment            | fleet worker | say | send it a message
+comment            | diff | comment | comment on the line or range; on comments: answer
 comment            | compare review | comment | comment on the hunk
 comment            | inbox | answer | answer in words
 send               | fleet worker diff compare review | send | send the pending comments
-steer              | fleet | steer | say something to it, or to all marked
-steer              | worker diff compare | steer | say something to it
+steer              | fleet | steer | send it, or all marked, a message
+steer              | worker diff compare | steer | send it a message
 steer              | review | ask agent | ask an agent for a proposal
-steer              | inbox | say | say something to the asking worker
+steer              | inbox | say | send the asking worker a message
 retry              | fleet worker diff compare review | retry | retry as it was
 retry              | inbox | retry | retry what failed
 retry_with         | six | retry with | retry with feedback
-pause              | fleet worker diff | pause | pause the worker; again: go on
-pause              | review | wait | land by itself once your edits are out of the way; again: not
-pause              | inbox | put off | put the item off; again: take it back
-pause_run          | all | pause run | pause the run; again: go on
-diff               | fleet worker inbox | diff | its diff
+pause              | fleet worker diff | pause | pause the worker; again: continue
+pause              | review | wait | land once your edits are out of the way; again: cancel
+pause              | inbox | put off | put the item off; again: bring it back
+pause_run          | all | pause run | pause the run; again: continue
+diff               | fleet worker inbox | diff | open its diff
 diff               | diff | against | compare with target, base, last attempt, last seen
-diff               | compare | pair | this pair directly
-diff               | review | sides | each side to base, or side to side; all decided: the result
-diff               | runs | compare | compare the two that are marked
-merge              | fleet worker diff inbox | review | its review
-merge              | compare | review | the composite's review
-merge              | review | word by word | both sides, word by word
+diff               | compare | pair | compare this pair directly; first, the mix of what is taken
+diff               | review | sides | choose which sides to compare, or show the result
+diff               | runs | compare | compare the two marked runs
+merge              | fleet worker diff inbox | review | open its review
+merge              | compare | review | open the composite's review
+merge              | review | word by word | merge both sides, word by word
 merge_all          | compare | take all | take every hunk of this candidate
-merge_all          | review | whole file | rest of the file, or all files
-edit               | worker | edit | the link or file under the cursor
-edit               | diff | suggest | another text for the line or range, as a suggestion
-edit               | compare | edit | this hunk's file
-edit               | review | edit | this hunk, in place
-edit_all           | fleet worker | worktree | its worktree
-edit_all           | diff | edit file | the file, as it is to land
-edit_all           | review | edit file | the file
+merge_all          | review | whole file | merge the rest of the file, or all files
+edit               | fleet inbox | edit | edit the command it asks for, then allow that
+edit               | worker | edit | edit its command, or the link or file under the cursor
+edit               | diff | suggest | suggest another text for the line or range
+edit               | compare | edit | edit this hunk's file
+edit               | review | edit | edit this hunk in place
+edit_all           | fleet worker | worktree | open its worktree in your editor
+edit_all           | diff | edit file | edit the file as it would land
+edit_all           | review | edit file | edit the file
 copy               | fleet | copy | copy its last line
 copy               | worker | copy | copy the line
 copy               | diff | copy | copy the line or range
@@ -111,59 +112,67 @@ copy               | compare review | copy | copy the hunk
 copy               | inbox | copy | copy the question
 copy_name          | fleet worker compare inbox | copy name | copy its branch
 copy_name          | diff review | copy place | copy path and line
-select             | fleet | range | range of tiles: marks what the cursor goes over; again: ends it
-select             | worker diff compare | range | range of lines
+select             | fleet | range | start a range that marks tiles under the cursor; again: end it
+select             | worker diff compare | range | select a range of lines
 select             | review | lines | pick single lines
-select             | inbox | range | range of items
+select             | inbox | range | select a range of items
 pick               | fleet worker diff compare review inbox plan | pick | pick a worker by name
 new                | six | new worker | one more worker like this one
 new                | plan | new worker | one more worker in this step
 publish            | six | pull request | open a pull request
-zoom               | fleet | zoom | this tile, whole screen
-zoom               | worker diff compare review inbox | zoom | this pane, whole screen
-follow             | worker | follow | follow the end; again: hold
+zoom               | fleet | zoom | show this tile on the whole screen
+zoom               | worker diff compare review inbox | zoom | show this pane on the whole screen
+follow             | worker | follow | follow the end; again: stop following
 check              | fleet worker | check | check its change
 check              | diff | check | check this change
 check              | compare | check | check the composite
 check              | review | check | check the result
-land               | fleet | land | land what is approved
+land               | fleet | land | land the approved change
 land               | worker diff | land | land it
 land               | compare | land | land the composite or winner
 land               | review | land | land the result
-try                | fleet worker diff inbox | try | its result into your checkout; again: back
-try                | review | try | the result into your checkout; again: back
-serve              | fleet worker diff compare inbox | program | its program; again: end it
-terminal           | six | shell | a shell inside its sandbox, in a pane
+try                | fleet worker diff inbox | try | try it in your checkout; again: restore
+try                | review | try | try the result in your checkout; again: restore
+serve              | fleet worker diff compare inbox | program | start its program; again: stop it
+terminal           | six | shell | open a shell inside its sandbox, in a pane
 take_over          | six | take over | type into its agent's own terminal
-detach             | worker | leave it | leave the terminal that is typed into; its program goes on
-more               | fleet | larger | larger tiles
-more               | worker | more | says, tools, everything
-more               | diff compare review | context | more context
-more               | stats | longer | of a longer time
-less               | stats | shorter | of a shorter time
-less               | fleet | smaller | smaller tiles, then a table
-less               | worker | less | everything, tools, says
-less               | diff compare review |  | less context
+checkpoint         | fleet worker diff | checkpoint | keep its files as they are now
+detach             | worker | leave it | leave the terminal; its program keeps running
+end_shell          | worker | end shell | end the shell, and all that runs in it
+more               | fleet | larger | show larger tiles
+more               | worker | more | show more: messages, tools, everything
+more               | diff compare review | context | show more context
+more               | stats | longer | count a longer time
+less               | stats | shorter | count a shorter time
+less               | fleet | smaller | show smaller tiles, then a table
+less               | worker | less | show less: everything, tools, messages
+less               | diff compare review |  | show less context
 undo               | six | undo | undo what you did last
 redo               | six | redo | redo it
 take_target        | review | target | take the target's side
 take_incoming      | review | incoming | take the incoming side
-take_both          | review | both | both, target first
-take_both_reversed | review |  | both, incoming first
-take_base          | review | base | the base, as it was before both
-show_split         | diff | split | split, unified, or by width
-show_split         | review | split | columns, card, or by width
-show_space         | diff review | white space | ignore white space, or not
-show_long          | worker diff | wrap | long lines cut or wrapped
-show_times         | worker | times | time stamps on or off
-show_invisible     | diff | invisible | blanks and tabs made visible
-show_generated     | diff | generated | generated files, shown or folded
-show_check         | diff review | check output | what the check printed, and on what it ran
-show_kinds         | fleet | kinds | only one band
-show_kinds         | worker | kinds | only some kinds of line
-show_order         | fleet | order | needs you first, plan order, or by node
-show_theme         | all | theme | another theme
-show_keys          | all | key file | where your key file is
+take_both          | review | both | take both, target first
+take_both_reversed | review |  | take both, incoming first
+take_base          | review | base | restore the base, as it was before both
+take_first         | review | first | take the first proposal
+take_second        | review |  | take the second proposal
+take_third         | review |  | take the third proposal
+regenerate         | review | make anew | make the generated file anew, by its command
+show_split         | diff | split | show split, unified, or by width
+show_split         | review | split | show columns, a card, or by width
+show_space         | diff review | white space | ignore or show white space
+show_long          | worker diff | wrap | cut off or wrap long lines
+show_times         | worker | times | show or hide timestamps
+show_invisible     | diff | invisible | show spaces and tabs
+show_generated     | diff | generated | show or fold generated files
+show_moved         | diff | moved | show or fold moved code
+show_check         | diff review | check output | show the check's output, and the tree it ran on
+show_kinds         | fleet | kinds | show only one band
+show_kinds         | worker | kinds | show only some kinds of lines; in a search, only its hits
+show_order         | fleet | order | order by need, by plan, or by node
+show_order         | review | order | order the files by risk, or as git does
+show_theme         | all | theme | choose another theme
+show_keys          | all | key file | show where your key file is
 """
 """One line per idea and what it does: the screens, the footer's label, the help page's words."""
 
@@ -235,3 +244,13 @@ _SHOWN = {
 def shown(key: str) -> str:
     """A key as it is written on screen."""
     return _SHOWN.get(key, key)
+
+
+_KEYS = {shown(key): key for idea in IDEAS.values() for key in idea.keys} | {
+    sign: key for key, sign in _SHOWN.items()
+}
+
+
+def key_of(sign: str) -> str:
+    """Return the key that is written like this on screen; empty where no key is."""
+    return _KEYS.get(sign, sign if len(sign) == 1 and sign.isascii() else "")

@@ -1,1 +1,1 @@
-"""Hold what all screens share: rows of ink, widgets, dialogs, the session."""
+"""Hold what all screens share: rows of text, widgets, dialogs, the session."""

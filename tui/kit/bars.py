@@ -3,7 +3,8 @@
 Knows nothing of runs and workers, so that a console can show where it is before it knows any.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tui.ink import (
@@ -39,6 +40,15 @@ _SELDOM = "stats"
 _TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
 """The order in which screens get their titles where not every title fits."""
 _TINY = 60
+
+
+@dataclass
+class Ask:
+    """Something that asks first: the same key again does it, any other leaves it."""
+
+    idea: str
+    said: Row
+    then: Callable[[], None]
 
 
 class Hint(NamedTuple):
@@ -86,10 +96,10 @@ def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
     if is_current:
         ground = Role.BACKGROUND
         return [
-            Span(f" {key} ", Ink(Role.ACCENT, ground, bold=True)),
+            Span(f" {key} " if key else " ", Ink(Role.ACCENT, ground, bold=True)),
             Span(f"{title} ", Ink(Role.TEXT, ground, bold=True)),
         ]
-    return [Span(f" {key} {title} " if title else f" {key} ", MUTED)]
+    return [Span(f" {' '.join(filter(None, (key, title)))} ", MUTED)]
 
 
 def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Row:
@@ -114,5 +124,5 @@ def ask_rows(said: Row, yes: Sequence[str], no: Sequence[str], cells: int) -> li
     """Return what is asked first, and under it the two answers with their keys."""
     mark = Span("? ", Ink(Role.WAITING, bold=True))
     does, leaves = (Span(" ".join(dict.fromkeys(filter(None, keys))), KEY) for keys in (yes, no))
-    answer = words(Span("  ", TEXT), does, " does it   ", leaves, " leaves it")
+    answer = words(Span("  ", TEXT), does, " yes   ", leaves, " no")
     return [message((mark, *said), cells), message(answer, cells)]

@@ -1,12 +1,13 @@
 """Make bindings of the key table, in the names that Textual has for keys, and find what they do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import key_to_character
 
-from tui.keys import PLAYING, Keymap, actions_on, default_keymap, shown
+from tui.ink import BOLD, KEY, MUTED, Row, Span
+from tui.keys import PLAYING, Keymap, actions_on, default_keymap, key_of, shown
 from tui.keys.ideas import PAIRS
 from tui.kit.private import name_of_sign
 
@@ -49,6 +50,21 @@ def as_keymap(keymap: Keymap) -> dict[str, str]:
 def sign_of(key: str) -> str:
     """Return a key as it is written on screen."""
     return shown(key_to_character(key) or key)
+
+
+def pressed_by(sign: str) -> Sequence[str]:
+    """Return the keys that a click on a sign presses, in Textual's names; of several the first."""
+    key = key_of(next(iter(sign.split()), ""))
+    return as_textual(key).split() if key else ()
+
+
+def chord_row(begun: str, follow: Iterable[ActiveBinding]) -> Row:
+    """Return the keys that can follow a first one, with what each does."""
+    row = [Span(f"{sign_of(begun)}  ", BOLD)]
+    for active in follow:
+        row += [Span(sign_of(active.binding.key.rpartition(" ")[2]), KEY)]
+        row += [Span(f" {active.binding.description}  ", MUTED)]
+    return tuple(row)
 
 
 def doer_of(holder: object, idea: str) -> Callable[[], None] | None:

@@ -9,6 +9,7 @@ from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, row
 from tui.kit.bars import Hint
 from tui.kit.frames import framed
 from tui.kit.meters import meter
+from tui.words.asking import choices_of, who_asks_alike
 from tui.words.cutting import cut_path, wrap
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
@@ -38,6 +39,7 @@ def card(
     cells, height = size
     inner = cells - 4
     reason, evidence = _content(worker, step, inner, height - 6)
+    reason = (*reason, *_alike(worker, scene))
     keys = _key_row(hints_of(worker, step, scene), inner, worker.worker, is_focused=is_focused)
     room = height - 6
     evidence = [*evidence[:room], *[()] * (room - len(evidence))]
@@ -50,24 +52,64 @@ def card(
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)
 
 
+def _alike(worker: WorkerView, scene: Scene) -> Row:
+    """Say how many others ask the same, if any."""
+    others = len(who_asks_alike(scene.run.workers if scene.run else (), worker)) - 1
+    if others < 1:
+        return ()
+    return words(Span(f", as {'another' if others == 1 else f'{others} others'}", TEXT))
+
+
+def card_height(worker: WorkerView, cells: int, most: int) -> int:
+    """Return how high a card of what a worker asks is, so that it says all where it may."""
+    return max(min(len(_asked(worker, cells - 4)) + 6, most), HEIGHT)
+
+
 def question_fits(worker: WorkerView, cells: int, rows: int) -> bool:
     """The whole question stands on a card of that size: only then may it be allowed there."""
-    return all(len(_asked(question.text, cells)) <= rows for question in worker.questions[:1])
+    return worker.questions == () or len(_asked(worker, cells)) <= rows
 
 
-def _asked(text: str, cells: int) -> list[Row]:
-    """A question's text, its first line bold."""
-    lines = text.strip().split("\n")
+def _asked(worker: WorkerView, cells: int) -> list[Row]:
+    """A question's text, its first line bold, and its numbered answers."""
+    lines = worker.questions[0].text.strip().split("\n")
     rows: list[Row] = [(Span(piece, BOLD),) for piece in wrap(lines[0], cells)]
     rows += [(Span(piece, MUTED),) for line in lines[1:] for piece in wrap(line, cells)]
+    return [*rows, *numbered_rows(worker, cells)]
+
+
+def numbered_rows(worker: WorkerView, cells: int) -> list[Row]:
+    """Return the answers that a digit gives, beside each other as far as they fit."""
+    parts = [
+        clickable((Span(str(n), KEY), Span(f" {piece}", TEXT)), f"choice:{n}:{worker.worker}")
+        for n, choice in enumerate(choices_of(worker), 1)
+        for piece in (choice.replace("\n", " "),)
+    ]
+    rows: list[Row] = []
+    is_wrapped = True
+    for part in parts:
+        beside = () if is_wrapped else (*rows[-1], Span("   "), *part)
+        if beside and row_width(beside) <= cells:
+            rows[-1] = beside
+        else:
+            hanging = _hanging(part, cells)
+            rows, is_wrapped = rows + hanging, len(hanging) > 1
     return rows
+
+
+def _hanging(part: Row, cells: int) -> list[Row]:
+    """Wrap a numbered answer behind its number."""
+    number, text = part
+    pieces = wrap(text.text.strip(), max(cells - 2, 1))
+    rest = [(Span(f"  {piece}", text.ink),) for piece in pieces[1:]]
+    return [(number, Span(f" {pieces[0]}", text.ink)), *rest]
 
 
 def _content(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     if worker.questions and not worker.phase.is_settled:
         return _asking(worker, cells, rows)
     if Badge.NEEDS_LOGIN in worker.badges and not worker.phase.is_settled:
-        said = words(Span(" LOGIN ", fill_of(Role.WAITING)), "  its login has run out")
+        said = words(Span(" LOGIN ", fill_of(Role.WAITING)), "  its login has expired")
         return said, [(Span(line, TEXT),) for line in wrap(worker.error or "", cells, rows)]
     return _BY_PHASE[worker.phase](worker, step, cells, rows)
 
@@ -76,13 +118,13 @@ def _asking(worker: WorkerView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     question = worker.questions[0]
     what = "for permission" if question.is_permission else "a question"
     reason = words(chip(ASKS), Span(f" {what}", TEXT))
-    if question.danger:
-        reason = words(*reason, Span(f", dangerous: {question.danger}", Ink(Role.FAILED)))
+    if question.danger:  # it says more than that it asks for permission, which its keys say too
+        reason = words(chip(ASKS), Span(f" {question.danger}", Ink(Role.FAILED, bold=True)))
     if len(worker.questions) > 1:
         reason = words(*reason, f", and {len(worker.questions) - 1} more")
-    evidence = _asked(question.text, cells)
+    evidence = _asked(worker, cells)
     if len(evidence) > rows:
-        evidence = [*evidence[: rows - 1], words("► more: open it to read the whole")]
+        evidence = [*evidence[: rows - 1], words("► more: open it to read it all")]
     return reason, evidence
 
 
@@ -96,7 +138,7 @@ def _failed(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row
     if worker.cause is StopCause.MEMORY:
         evidence.append(_hit_row(worker))
     elif worker.limit_hit:
-        evidence.append(words(Span(hit_figure(worker), Ink(Role.LIMIT, bold=True)), " was allowed"))
+        evidence.append(words(Span(hit_figure(worker), Ink(Role.LIMIT, bold=True)), " allowed"))
     if worker.check and not worker.check.passed and worker.cause is not StopCause.CHECK:
         evidence.append(check_text(worker))
     said = telling(worker.error or (worker.last_lines[-1] if worker.last_lines else ""))
@@ -127,7 +169,7 @@ def _conflicted(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple
 def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     del cells, rows
     if Badge.APPROVED in worker.badges:
-        then = "approved, then land"
+        then = "land it; it is approved"
     elif step.is_choice_due:
         then = f"choose 1 of {len(step.workers)}"
     else:
@@ -145,8 +187,8 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
 def _standing(worker: WorkerView) -> str:
     """Return how a change stands to its target, as far as somebody has looked."""
     if worker.behind:
-        return f"{worker.behind} behind its target"
-    return "no conflict predicted" if worker.is_radar_seen else "not yet compared with the others"
+        return f"{worker.behind} behind the target"
+    return "no conflict expected" if worker.is_radar_seen else "not yet compared with the others"
 
 
 _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, list[Row]]]] = {
@@ -158,14 +200,26 @@ _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, lis
 
 def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
     """The keys that answer what a card asks, without opening it."""
-    return [Hint(scene.key(idea), label, idea) for idea, label in _answers(worker, step)]
+    alike = who_asks_alike(scene.run.workers if scene.run else (), worker)
+    answers = _to_question(worker, len(alike)) if alike else _answers(worker, step)
+    return [Hint(scene.key(idea), label, idea) for idea, label in answers]
+
+
+def _to_question(worker: WorkerView, alike: int) -> list[tuple[str, str]]:
+    """Return what answers a question that so many workers ask."""
+    asked = worker.questions[0]
+    if asked.is_permission:
+        edits = [("edit", "edit it")] if asked.is_editable else []
+        return [("yes", "allow once"), ("yes_wide", "for the run"), ("no", "deny"), *edits]
+    all_of_them = [("yes_wide", f"answer all {alike}")] if alike > 1 else []
+    choose = [("yes", "choose")] if asked.choices else []
+    words_said = ("steer", "in words" if asked.choices else "answer")
+    return [*choose, *all_of_them, words_said, ("open", "open it")]
 
 
 def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
-    if worker.questions and not worker.phase.is_settled:
-        if worker.questions[0].is_permission:
-            return [("yes", "allow once"), ("yes_wide", "for the run"), ("no", "deny")]
-        return [("steer", "answer"), ("open", "open it")]
+    if Badge.NEEDS_LOGIN in worker.badges:
+        return [("retry", "retry, once you are logged in"), ("diff", "diff")]
     match worker.phase:
         case Phase.FAILED:
             return [("retry", "retry"), ("retry_with", "with feedback"), ("diff", "diff")]

@@ -1,6 +1,6 @@
 """Draw what the bars say of a run: the top bar's end, the run line with its beads, the banner."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.messages.results import RunView
 from tui.ink import (
@@ -30,15 +30,16 @@ _BAR = 36
 _THIRD = 1 / 3
 
 
-def top_bar(scene: Scene, current: str, cells: int) -> Row:
-    """Row 0: the screens with their keys, the inbox count, the run and its age."""
+def top_bar(scene: Scene, current: str, cells: int, taken: Collection[str] = ()) -> Row:
+    """Row 0: the screens with their keys, but those that are taken; the run and its age."""
     if scene.is_alone:
         place = cut_path(scene.view.repository, cells // 2)
         name = Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))
         title = Span(f" your {scene.run.name if scene.run else ''} ", Ink(Role.TEXT, bold=True))
         return grounded(spread((name, title), words(place, " "), cells), Role.PANEL)
     ending = _run_name(scene, has_repository=cells >= _WIDER, most=max(cells // 6, 12))
-    return tabs_bar(scene.keys, current, cells, ending=ending, count=_inbox_count(scene))
+    keys = {idea: "" if key in taken else key for idea, key in scene.keys.items()}
+    return tabs_bar(keys, current, cells, ending=ending, count=_inbox_count(scene))
 
 
 def _inbox_count(scene: Scene) -> Row:
@@ -58,7 +59,11 @@ def _run_name(scene: Scene, *, has_repository: bool, most: int) -> Row:
     if scene.run:
         ended = scene.run.ended_at or scene.now
         name = " ".join(filter(None, (cut_end(scene.run.name, most), scene.run.run)))
-        parts += [Span(name, TEXT), "  ", lasting(ended - scene.run.started_at)]
+        parts += [
+            *clickable((Span(name, TEXT),), "go:runs"),
+            "  ",
+            lasting(ended - scene.run.started_at),
+        ]
     return words(*parts, " ")
 
 
@@ -113,7 +118,9 @@ def _counts(run: RunView) -> Row:
     ):
         if count := len(bands[band]):
             said = "needs you" if word == "need you" and count == 1 else word
-            parts += [Span(str(count), Ink(role, bold=True)), f" {said}  "]
+            does = "go:inbox" if band is Band.NEEDS_YOU else ""
+            figure = Span(str(count), Ink(role, bold=True))
+            parts += clickable(words(figure, f" {said}  "), does)
     return words(*parts, *_held(run))
 
 
@@ -180,7 +187,8 @@ def beads_of(run: RunView, *, is_plain: bool) -> Row:
     for worker in run.workers:
         look = look_of(worker)
         role = _bead_role(look.role, is_settled=worker.phase.is_settled)
-        row += [Span((look.glyph if is_plain else "▄") * 3, Ink(role)), Span(" ")]
+        bead = Span((look.glyph if is_plain else "▄") * 3, Ink(role))
+        row += [*clickable((bead,), f"to:{worker.worker}"), Span(" ")]
     return tuple(row)
 
 

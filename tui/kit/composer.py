@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Input
 from textual.worker import WorkType
 
-from engine.errors import EngineError
+from engine.errors import EngineError, whole_of
 from engine.messages.commands import Refused
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, cut_row, words
 from tui.kit.ahead import KeysFree, TypeAhead
@@ -30,13 +30,17 @@ if TYPE_CHECKING:  # a type alone
     from engine.api import Plan
     from engine.limits import Enforcement
 
-Begin = Callable[["Plan"], Awaitable[str | Refused]]
+Begin = Callable[["Plan", Wanted], Awaitable[str | Refused]]
 _PROMPT = ""
+_MOST_OFFERED = 5
+_UNSAID = {"manifest": "a prompt", "into": "a new run"}
+"""The words of a field in which nothing is chosen."""
 _NOTES = {
-    "candidates": "several do the same, and you choose",
+    "candidates": "several agents do the same task, and you choose",
     "base": "a branch or commit; empty: HEAD",
-    "minutes": "for each attempt; empty: as configured",
+    "minutes": "per attempt; empty: as configured",
 }
+_LABELS = {"manifest": "what", "into": "where"}
 _NARROW = ("candidates", "base", "minutes")
 
 
@@ -65,7 +69,7 @@ class Turn(Inked, can_focus=True):
     def draw(self) -> None:
         """Show the value with what is said of it."""
         shown, note = self.values[self.place] if self.values else ("", ())
-        name = clean(shown) or ("a prompt" if self.id == "manifest" else "as configured")
+        name = clean(shown) or _UNSAID.get(self.id or "", "as configured")
         left, right = ("← ", " →") if self.has_focus else ("", "")
         self.show([words(Span(left, KEY), Span(name, TEXT), Span(right, KEY), "  ", *note)])
 
@@ -91,14 +95,14 @@ class PromptBox(TextBox):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("down", "recall_later", "down"),
-        ("tab", "complete", "complete a path, or next"),
+        ("tab", "complete", "complete a path, or go to the next field"),
     ]
 
     def __init__(self, owner: Composer) -> None:
         super().__init__(owner)
         self._composer = owner
         self.cursor_blink = False
-        self.placeholder = "What is to be done? @ names a file"
+        self.placeholder = "What should be done? @ inserts a file name, # an issue"
 
     def action_send(self) -> None:
         """Start."""
@@ -117,20 +121,37 @@ class PromptBox(TextBox):
             self.screen.focus_next()
 
     @property
+    def word(self) -> str:
+        """Return the word that is typed."""
+        row, column = self.cursor_location
+        return self.document.get_line(row)[:column].rpartition(" ")[2]
+
+    @property
     def part(self) -> str | None:
         """Return the part of a path that is typed behind an `@`; None where none is."""
-        row, column = self.cursor_location
-        word = self.document.get_line(row)[:column].rpartition(" ")[2]
-        return word[1:] if word.startswith("@") else None
+        return self.word[1:] if self.word.startswith("@") else None
+
+    @property
+    def issue(self) -> str | None:
+        """Return the digits of an issue that are typed behind a `#`; None where none is typed."""
+        digits = self.word[1:]
+        is_issue = self.word.startswith("#") and (not digits or digits.isascii())
+        return digits if is_issue and (not digits or digits.isdigit()) else None
 
     def action_complete(self) -> None:
-        """Take the likeliest of the files that are offered, else go to the next field."""
-        part, offered = self.part, self._composer.offered
-        if part is None or not offered or part == offered[0]:
+        """Take the likeliest of what is offered, else go to the next field."""
+        part, offered, issue = self.part, self._composer.offered, self.issue
+        if issue is not None and (number := issue or self._composer.first_issue):
+            self._composer.take_issue(int(number))
+        elif part is None or not offered or part == offered[0]:
             self.screen.focus_next()
-            return
+        else:
+            self.take(f"{offered[0]} ", part)
+
+    def take(self, text: str, part: str) -> None:
+        """Put a text in place of the part of a word before the cursor."""
         row, column = self.cursor_location
-        self.replace(f"{offered[0]} ", (row, column - len(part)), (row, column))
+        self.replace(text, (row, column - len(part)), (row, column))
 
 
 class Composer(Dialog):
@@ -142,10 +163,31 @@ class Composer(Dialog):
         Binding("up", "app.focus_previous", "previous"),
     ]
 
-    def __init__(self, starter: Starter, begin: Begin, ahead: TypeAhead) -> None:
-        super().__init__((Span("Start a run", BOLD),), ahead)
+    def __init__(
+        self,
+        starter: Starter,
+        begin: Begin,
+        ahead: TypeAhead,
+        into: Sequence[tuple[str, Row]] = (),
+        *,
+        is_step: bool = False,
+    ) -> None:
+        """Open the form.
+
+        Args:
+            starter: What makes plans.
+            begin: What starts one.
+            ahead: The keys typed ahead.
+            into: The runs that a prompt can join, and what is said of each.
+            is_step: Begin with the first of them.
+        """
+        super().__init__((Span("Add a step" if is_step else "Start a run", BOLD),), ahead)
         self._starter = starter
         self._begin = begin
+        self._into = into
+        self._is_step = is_step
+        self._issues: list[tuple[int, str]] | None = None
+        self._no_issues = ""
         self._recalled = -1
         self._shown: tuple[str, ...] = ()
         self._held: tuple[Enforcement, ...] = ()
@@ -160,6 +202,7 @@ class Composer(Dialog):
         with Vertical(classes="box") as box:
             yield PromptBox(self)
             yield Inked(id="offered")
+            yield self._row("into", Turn(self, "into", [("", ()), *self._into]))
             for name in ("manifest", "agent"):
                 yield self._row(name, Turn(self, name, ()))
             yield self._row("candidates", self._line("candidates"))
@@ -174,7 +217,7 @@ class Composer(Dialog):
 
     def _row(self, name: str, widget: Turn | Input) -> Horizontal:
         label, note = Inked(classes="name"), Inked(classes="note")
-        label.rows = ((Span(name if name != "manifest" else "what", MUTED),),)
+        label.rows = ((Span(_LABELS.get(name, name), MUTED),),)
         note.rows = (words(_NOTES.get(name, "")),)
         return Horizontal(label, widget, note, classes="field", id=f"row-{name}")
 
@@ -193,7 +236,9 @@ class Composer(Dialog):
 
     def on_mount(self) -> None:
         """Begin with what was written before, and look at what is here."""
-        self._fill(self._starter.draft or self._starter.fresh())
+        wanted = self._starter.draft or self._starter.fresh()
+        into = self._into[0][0] if self._is_step and self._into else ""
+        self._fill(replace(wanted, into=into))
         look: WorkType[None] = self._look
         self.run_worker(look, group="look")
 
@@ -211,20 +256,22 @@ class Composer(Dialog):
     def _first(self) -> Wanted:
         now, fresh = self.wanted(), self._starter.fresh()
         typed = {name: value for name, value in now.kept().items() if value}
-        return replace(fresh, **typed)
+        return replace(replace(fresh, **typed), into=now.into)
 
     # Its values.
 
     def wanted(self) -> Wanted:
         """Return what is wanted by now."""
         typed = {line.id: line.value for line in self.query(Input) if line.id}
-        manifest, _, pipeline = self._turn("manifest").value.partition(": ")
+        into = self._turn("into").value
+        manifest, _, pipeline = ("" if into else self._turn("manifest").value).partition(": ")
         return Wanted(
             prompt=self.prompt.text,
             manifest=manifest,
             pipeline=pipeline,
             agent=self._turn("agent").value,
             permissions=self._turn("permissions").value,
+            into=into,
             **typed,
         )
 
@@ -237,7 +284,7 @@ class Composer(Dialog):
         self._turn("manifest").value = ": ".join(filter(None, (wanted.manifest, wanted.pipeline)))
         agents = [(agent.name, agent_row(agent)) for agent in found.agents] if found else []
         self._turn("agent").values = agents or [(wanted.agent, ())]
-        for name in ("agent", "permissions"):
+        for name in ("agent", "permissions", "into"):
             self._turn(name).value = getattr(wanted, name)
         for line in self.query(Input):
             if line.value != (value := getattr(wanted, line.id or "")):
@@ -249,9 +296,13 @@ class Composer(Dialog):
 
     def _show_parts(self) -> None:
         """Show what counts for a prompt, or for a manifest, and nothing else."""
-        manifest = self._turn("manifest")
-        is_prompt = not manifest.value
-        self.query_one("#row-manifest").display = len(manifest.values) > 1
+        manifest, into = self._turn("manifest"), self._turn("into")
+        joins = bool(into.value)
+        is_prompt = joins or not manifest.value
+        self.query_one("#row-into").display = len(into.values) > 1 and is_prompt
+        self.query_one("#row-manifest").display = len(manifest.values) > 1 and not joins
+        for name in ("base", "permissions"):  # those of the run hold for a step that joins it
+            self.query_one(f"#row-{name}").display = not joins
         for part in (self.prompt, *(self.query_one(f"#row-{n}") for n in ("agent", "candidates"))):
             part.display = is_prompt
         for turn in self.query(Turn):
@@ -283,7 +334,10 @@ class Composer(Dialog):
         self.changed()
 
     def _offer(self) -> None:
-        """Offer the files that the path behind an `@` may mean."""
+        """Offer the files that the path behind an `@` may mean, or the issues of a `#`."""
+        if self.prompt.issue is not None:
+            self._offer_issues(self.prompt.issue)
+            return
         part, found = self.prompt.part, self._starter.found
         self.offered = files_like(part, found.files) if part is not None and found else []
         shown = self.query_one("#offered", Inked)
@@ -293,6 +347,57 @@ class Composer(Dialog):
             [Span("tab ", KEY), Span(path, TEXT)] if (path := next(iter(self.offered), "")) else []
         )
         shown.show([cut_row((*first, *more), max(shown.content_size.width, 20))])
+
+    # Issues.
+
+    @property
+    def first_issue(self) -> str:
+        """Return the number of the first issue that is offered; empty where none is."""
+        return str(self._issues[0][0]) if self._issues else ""
+
+    def _offer_issues(self, digits: str) -> None:
+        """Offer the open issues that begin with these digits; they are asked for once."""
+        shown = self.query_one("#offered", Inked)
+        shown.display = True
+        if self._issues is None and not self._no_issues:
+            self._no_issues = "asking gh for the open issues"
+            ask: WorkType[None] = self._ask_issues
+            self.run_worker(ask, group="issues")
+        known = [(n, title) for n, title in self._issues or () if str(n).startswith(digits)]
+        named = [f"#{n} {clean(title)}" for n, title in known[:_MOST_OFFERED]]
+        more = [Span(f"   {one}", MUTED) for one in named[1:]]
+        number = named[0] if named else f"#{digits}" if digits else ""
+        first = [Span("tab ", KEY), Span(number, TEXT)] if number else []
+        said = [Span(f"   {clean(self._no_issues)}", MUTED)] if self._no_issues else []
+        shown.show([cut_row((*first, *more, *said), max(shown.content_size.width, 20))])
+
+    async def _ask_issues(self) -> None:
+        try:
+            self._issues, self._no_issues = await self._starter.issues(), ""
+        except EngineError as error:
+            self._no_issues = whole_of(error)
+        if self.query("#offered"):
+            self._offer()
+
+    def take_issue(self, number: int) -> None:
+        """Put an issue's text in place of its number."""
+        self._ahead.hold()
+        take: WorkType[None] = partial(self._take_issue, number)
+        self.run_worker(take, group="issue", exclusive=True)
+
+    async def _take_issue(self, number: int) -> None:
+        word = self.prompt.word
+        try:
+            text = clean_block(await self._starter.issue(number))
+        except EngineError as error:
+            self.workers.cancel_group(self, "preview")
+            self._say_wrong(str(error), error.hint)
+        else:
+            if self.prompt.word == word:
+                self.prompt.take(text, word)
+        finally:
+            self._ahead.release()
+            self.app.post_message(KeysFree())
 
     def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
         """Turn what was clicked."""
@@ -311,7 +416,7 @@ class Composer(Dialog):
     async def _preview(self) -> None:
         wanted = self.wanted()
         if not (wanted.prompt.strip() or wanted.manifest):
-            self._tell([words("Write what is to be done. ", *self._hint())])
+            self._tell([words("Write what should be done. ", *self._hint())])
             return
         try:
             plan = await self._starter.plan(wanted)
@@ -324,7 +429,7 @@ class Composer(Dialog):
         self._tell(self._plan_rows(plan))
 
     def _hint(self) -> Row:
-        recent = Span("↑", KEY), Span(" brings back what you started before.", MUTED)
+        recent = Span("↑", KEY), Span(" brings back earlier prompts.", MUTED)
         return recent if self._starter.recent else ()
 
     def _plan_rows(self, plan: Plan) -> list[Row]:
@@ -335,7 +440,7 @@ class Composer(Dialog):
         rows += [*self._not_installed(cells), *plan_rows(plan, cells)]
         wanted = self.wanted()
         if found and found.is_check_guessed and found.check == wanted.check != "":
-            rows += told("check", f"is a guess from {clean(found.check_from)}: correct it", cells)
+            rows += told("check", f"is a guess from {clean(found.check_from)}; correct it", cells)
         return [*rows, *held_rows(self._held, cells)]
 
     def _not_installed(self, cells: int) -> list[Row]:
@@ -386,7 +491,7 @@ class Composer(Dialog):
                 self._tell([again, *self._plan_rows(plan)])
                 self.query_one("#plan").scroll_home(animate=False)
                 return
-            run = await self._begin(plan)
+            run = await self._begin(plan, wanted)
         except EngineError as error:
             self._say_wrong(str(error), error.hint)
             return

@@ -58,7 +58,8 @@ def deed_rows(worker: WorkerView, now: float, cells: int, rows: int) -> list[Row
     drawn: list[Row] = []
     for deed in reversed(worker.lately):
         most = _OLDER_MOST if drawn else min(max(rows, 1), _NEWEST_MOST)
-        drawn = _deed_rows(deed, began, cells, most)[: rows - len(drawn)] + drawn
+        left = rows - len(drawn)
+        drawn = _deed_rows(deed, began, cells, max(min(most, left), 1))[:left] + drawn
         if len(drawn) >= rows:
             break
     return _filled(drawn, rows)
@@ -116,6 +117,12 @@ def _deed_rows(deed: Deed, began: float, cells: int, most: int) -> list[Row]:
             ink = Ink(Role.FAILED) if is_bad_ending(ending) else MUTED
             rows[0] = spread(rows[0], (Span(ending, ink),), cells)
     return rows + _telling_rows(deed, indent, cells)
+
+
+def is_edit(text: str) -> bool:
+    """Return whether the call of a tool, as the log has it, writes a file."""
+    name = text.partition(" ")[0].casefold()
+    return _VERB_OF.get(name) == "edits" or _EDIT.search(text) is not None
 
 
 def _told(deed: Deed) -> _Told:

@@ -122,7 +122,7 @@ class Picker(Dialog):
         self._found = [choice for _, choice in sorted(kept, key=lambda pair: pair[0])]
         found = self.query_one(OptionList)
         found.set_options(
-            self._offered() or [Option(Content("nothing of that name"), disabled=True)]
+            self._offered() or [Option(Content("nothing has that name"), disabled=True)]
         )
         found.highlighted = 0 if self._found else None
         count = f"{len(self._found)} of {len(self._choices)}" if query else "esc closes"
@@ -220,7 +220,7 @@ class AskDialog(Dialog):
         """Compose the rows, as many as there is room for at once."""
         with Vertical(classes="box") as box, VerticalScroll(id="asked"):
             yield Inked(id="rows")
-        self.titled(box, "y does it · esc leaves it · ↑ ↓ scroll")
+        self.titled(box, "y yes · esc no · ↑ ↓ scroll")
 
     def on_mount(self) -> None:
         """Show what it is about."""
@@ -272,7 +272,7 @@ class LeaveDialog(Dialog):
         super().__init__((Span(f"{live} {noun} live", BOLD),), ahead)
         stop = [("s", "stop them", "their work is kept")] if can_stop else []
         self._answers = [
-            ("l", "leave them running", "q too; plait attach comes back"),
+            ("l", "leave them running", "also q; plait attach reopens"),
             *stop,
             ("esc", "stay here", ""),
         ]
@@ -395,7 +395,7 @@ def grouped(found: Sequence[HelpEntry], cells: int) -> list[Row]:
         rows.append((Span(group, Ink(Role.MUTED, bold=True)),))
         rows += [_entry(entry, share) for entry in found if entry.group == group]
     if not rows:
-        return [words("no key does that")]
+        return [words("no key matches")]
     high = -(-len(rows) // columns)
     parts = [rows[start : start + high] for start in range(0, len(rows), high)]
     return [

@@ -21,7 +21,7 @@ class FilterLine(SearchLine):
     ]
 
     def __init__(self, session: Session, moved: Callable[[], None]) -> None:
-        super().__init__(f"filter: {HINT}; ↑ earlier ones", session.ahead)
+        super().__init__(f"filter: {HINT}; ↑ earlier filters", session.ahead)
         self.filter = self.typed = ""
         self._session = session
         self._moved = moved

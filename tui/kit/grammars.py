@@ -1,7 +1,7 @@
 """Syntax colours by tree-sitter, where it and a file's grammar are installed (`plait[syntax]`).
 
-A grammar knows what a name is, is not thrown off by a text that begins or breaks off in the middle,
-and takes a fifth of the time of a lexer. Nothing here is needed: without it `tui.kit.syntax`
+A grammar knows what a name is, and takes a fifth of the time of a lexer. A text that begins or
+breaks off in the middle does not confuse it. Nothing here is needed: without it `tui.kit.syntax`
 colours by lexers.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tui.ink import Role
 
@@ -74,6 +74,38 @@ def _grammar(suffix: str) -> _Grammar | None:
         return _Grammar(sitter.Parser(language), query, sitter.QueryCursor)
     except (ImportError, AttributeError, ValueError):  # not there, or not as these packages are now
         return None
+
+
+class Node(Protocol):
+    """A node of what a grammar made of a text."""
+
+    type: str
+    has_error: bool
+    start_byte: int
+    end_byte: int
+    start_point: tuple[int, int]
+    end_point: tuple[int, int]
+    child_count: int
+    children: list["Node"]
+    named_children: list["Node"]
+
+    def child_by_field_name(self, name: str) -> "Node | None":
+        """Return a child by what it is for."""
+
+
+def can_parse(path: str) -> bool:
+    """Say if files of this name have a grammar, and it is installed."""
+    return _grammar(PurePosixPath(path).suffix.lower()) is not None
+
+
+def parsed(path: str, data: bytes) -> Node | None:
+    """Return the root of what a grammar makes of a file; None where there is none."""
+    grammar = _grammar(PurePosixPath(path).suffix.lower())
+    if grammar is None:
+        return None
+    parser = type(grammar.parser)(grammar.parser.language)  # its own: this may be another thread
+    root: Node = parser.parse(data).root_node
+    return root
 
 
 def coloured(path: str, text: str) -> list[list[tuple[str, Role]]] | None:

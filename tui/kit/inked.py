@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from rich.segment import Segment
 from textual import events
@@ -17,9 +17,11 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.ink import Ink, Row, Span, row_width, text_of, width_of
+from tui.ink import KEY, Ink, Row, Span, row_width, text_of, width_of
 from tui.kit.ascii import ascii_row
+from tui.kit.bindings import pressed_by
 from tui.kit.palette import Palette
+from tui.kit.panes import Edge, Edged, edge_of
 
 _LAID_OVER = (
     *(f"outline_{side}" for side in ("top", "right", "bottom", "left")),
@@ -50,6 +52,10 @@ class Inked(Widget):
     lead = 0
     """So many columns stand before the text: they are neither selected nor copied."""
     _chosen: Mapping[int, str] = MappingProxyType({})
+    edge_name, edge_way = "", 1
+    """The name of its width, if its border is dragged: the right one (1) or the left one (-1)."""
+    _taken: tuple[Edge, int] | None = None
+    """The edge that the mouse holds, and where it took it."""
     _is_bare: bool | None = None
     """None: not known for the style and the size that it has now."""
 
@@ -168,20 +174,78 @@ class Inked(Widget):
     def on_click(self, event: events.Click) -> None:
         """Tell what was clicked. The end of a selection is no click."""
         event.prevent_default()  # of Textual, two clicks select everything
+        edge = self.edge_at(event.screen_x, event.screen_y)
+        if edge and event.chain > 1:
+            self.post_message(Edged(edge.name, None))
         at = event.get_content_offset(self)
         if at is None or self.text_selection:
             return
-        if does := self._does_at(at.x, at.y) or self.does:
+        span = self._span_at(at.x, at.y)
+        for key in pressed_by(span.text) if _is_key(span.ink) and event.chain == 1 else ():
+            self.app.simulate_key(key)
+        does = span.ink.does or self.does
+        if does and not edge_of(does) and not _is_key(span.ink):
             self.post_message(self.Clicked(does, event.chain))
 
-    def _does_at(self, x: int, y: int) -> str:
-        """Return what a click on a cell means."""
+    def _span_at(self, x: int, y: int) -> Span:
+        """Return the span of a cell."""
         end = 0
-        for text, ink in self.rows[y] if y < len(self.rows) else ():
-            end += width_of(text)
+        for span in self.rows[y] if y < len(self.rows) else ():
+            end += width_of(span.text)
             if x < end:
-                return ink.does
-        return ""
+                return span
+        return Span("")
+
+    # Dragging.
+
+    @property
+    def has_edge(self) -> bool:
+        """Say if it has a border that is dragged."""
+        right, left = self.styles.border_right[0], self.styles.border_left[0]
+        return bool(self.edge_name and (right if self.edge_way > 0 else left))
+
+    def edge_at(self, x: int, y: int) -> Edge | None:
+        """Return the edge at a place of the screen, if there is one."""
+        inside, outside = self.content_region, self.region
+        at_edge = outside.right - 1 if self.edge_way > 0 else outside.x
+        if self.has_edge and x == at_edge and outside.contains(x, y):
+            return Edge(self.edge_name, self.edge_way, outside.width)
+        return (
+            edge_of(self._span_at(x - inside.x, y - inside.y).ink.does)
+            if inside.contains(x, y)
+            else None
+        )
+
+    @property
+    def allow_select(self) -> bool:
+        """Select no text from an edge on: it is dragged."""
+        return super().allow_select and not self.edge_at(*self.app.mouse_position)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take the edge under the mouse."""
+        if edge := self.edge_at(event.screen_x, event.screen_y):
+            self._taken = edge, event.screen_x
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag the edge that is held along; show where one can be taken."""
+        if self._taken:
+            edge, start = self._taken
+            wished = edge.cells + edge.way * (event.screen_x - start)
+            self.post_message(Edged(edge.name, max(wished, 1)))
+        elif self.is_attached:
+            self.set_class(self.edge_at(event.screen_x, event.screen_y) is not None, "-edge")
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let the edge go."""
+        del event
+        if self._taken:
+            self._taken = None
+            self.release_mouse()
+
+    def on_leave(self) -> None:
+        """No edge is under the mouse any more."""
+        self.remove_class("-edge")
 
     # Selecting.
 
@@ -247,6 +311,69 @@ def _style(palette: Palette, ink: Ink) -> Style:
         italic=ink.italic,
         underline=ink.underline,
     )
+
+
+P = TypeVar("P", bound=Inked)
+
+
+class Widths:
+    """The widths to which panes and columns of a screen were dragged, by their names."""
+
+    def __init__(self, screen: str, kept: dict[str, int]) -> None:
+        self._screen = screen
+        self._kept = kept
+        self._panes: list[Inked] = []
+
+    def beside(self, pane: P, way: int) -> P:
+        """Let the right (1) or left (-1) border of a pane be dragged."""
+        pane.edge_name, pane.edge_way = f"{self._screen}.{pane.id}", way
+        self._panes.append(pane)
+        return pane
+
+    def keep(self, edged: Edged, most: int) -> None:
+        """Keep how wide something was made, or let it have its own width again."""
+        if edged.cells is None:
+            self._kept.pop(edged.name, None)
+        else:
+            self._kept[edged.name] = min(edged.cells, most)
+
+    def apply(self) -> None:
+        """Give panes the widths that they were dragged to, where there is an edge to drag."""
+        for pane in self._panes:
+            wished = self._kept.get(pane.edge_name) if pane.has_edge else None
+            if wished:
+                pane.styles.width = wished
+            elif pane.styles.inline.has_rule("width"):
+                pane.styles.width = None
+
+
+class Head(Inked):
+    """The head of a table. The marks of its columns' edges show while the mouse is over it."""
+
+    ALLOW_SELECT = True
+
+    def on_enter(self) -> None:
+        """Show the marks."""
+        self._repaint()
+
+    def on_leave(self) -> None:
+        """Hide the marks."""
+        self._repaint()
+
+    def _repaint(self) -> None:
+        self._strips.clear()
+        self.refresh()
+
+    def _strip(self, row: Row) -> Strip:
+        if self.mouse_hover:
+            return super()._strip(row)
+        plain = (Span(" ", ink) if edge_of(ink.does) else Span(text, ink) for text, ink in row)
+        return super()._strip(tuple(plain))
+
+
+def _is_key(ink: Ink) -> bool:
+    """Say if text of this ink is a key that a click presses: one that means nothing else."""
+    return (ink.role, ink.bold, ink.does) == (KEY.role, KEY.bold, "")
 
 
 def _changed(y: int, old: Row, new: Row) -> Region:

@@ -4,8 +4,24 @@ from typing import NamedTuple
 
 from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
-from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words
+from tui.ink import (
+    BOLD,
+    LINE,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    fit,
+    grounded,
+    row_width,
+    slice_row,
+    words,
+)
 from tui.kit.meters import is_nearly
+from tui.kit.panes import Edge
 from tui.kit.tiles import memory_share
 from tui.words.cutting import cut_end
 from tui.words.figures import UNKNOWN, cost, lasting, memory
@@ -15,7 +31,8 @@ from tui.words.scene import Scene
 from tui.words.standing import Band, band_of, clock_of, name_of
 
 _PHASE = 11
-_LEAST_NOW, _GAP, _MEMORY = 18, 2, 4
+_LEAST_NOW, _LEAST_BESIDE_MEMORY = 18, 28
+_LEAST_NAME, _GAP, _MEMORY = 10, 2, 4
 _HEADS = ("TIME", "CHANGE", "MEM", "COST")
 _MISSED_LEAST = (0, 3, 1, 2)
 """The order in which the columns of figures get their room, as places in the row of heads."""
@@ -59,17 +76,27 @@ class Columns(NamedTuple):
 
 
 def table_columns(scene: Scene, cells: int) -> Columns:
-    """Return the columns of a table this wide; they are counted once for all its rows."""
-    name = widest_name(scene) + 1
+    """Return the columns of a table this wide; they are counted once for all its rows.
+
+    A column has the width that it was dragged to. What the others leave is for what a worker does.
+    """
+    name = max(scene.widths.get(_edge("WORKER"), widest_name(scene) + 1), _LEAST_NAME)
     left = cells - 5 - name - _PHASE
     shown = [0] * len(_HEADS)
     widest = _widest_figures(scene)
     for place in _MISSED_LEAST:
-        width = max(widest[place], len(_HEADS[place])) + _GAP if widest[place] else 0
-        if left - width >= _LEAST_NOW:
-            left -= width
-            shown[place] = width
+        head = _HEADS[place]
+        width = max(widest[place], len(head)) + _GAP if widest[place] else 0
+        if left - width >= (_LEAST_BESIDE_MEMORY if head == "MEM" else _LEAST_NOW):
+            wished = max(scene.widths.get(_edge(head), width), width)
+            shown[place] = min(wished, left - _LEAST_NOW)
+            left -= shown[place]
     return Columns(cells, name, max(left, 0), *shown)
+
+
+def _edge(head: str) -> str:
+    """Return the name of the width of a column."""
+    return f"fleet.{head.lower()}"
 
 
 def widest_name(scene: Scene) -> int:
@@ -85,12 +112,18 @@ def widest_name(scene: Scene) -> int:
 
 def table_head(columns: Columns) -> Row:
     """The heads of the table's columns."""
-    row = [Span(" " * 3), *fit((Span("WORKER"),), columns.name)]
-    row += [*fit((Span(" PHASE"),), _PHASE), Span(" "), *fit((Span("NOW"),), columns.now)]
+    row = [blank(3, MUTED), *fit((Span("WORKER", MUTED),), columns.name - 1)]
+    row += [edge_mark(_edge("WORKER"), 1, columns.name), Span(f"{' PHASE':{_PHASE + 1}}", MUTED)]
+    row += fit((Span("NOW", MUTED),), columns.now)
     for title, width in zip(_HEADS, columns[3:], strict=True):
         if width:
-            row.append(Span(title.rjust(width)))
-    return grounded(fit([span._replace(ink=MUTED) for span in row], columns.whole), Role.SURFACE)
+            row += [edge_mark(_edge(title), -1, width), Span(title.rjust(width - 1), MUTED)]
+    return grounded(fit(row, columns.whole), Role.SURFACE)
+
+
+def edge_mark(name: str, way: int, cells: int) -> Span:
+    """Return the mark in a table's head that drags the edge of a column; see `Edge` and `Head`."""
+    return Span("│", LINE._replace(does=Edge(name, way, cells).does))
 
 
 def table_row(
@@ -105,8 +138,9 @@ def table_row(
     now = columns.now
     look = look_of(worker)
     is_over = band_of(worker, step) >= Band.WAITING
-    said = cut_end(now_text(worker, step, scene.now, now - 1), now - 1)
-    title = name_of(worker, step)
+    counted = now_text(worker, step, scene.now, now - 1, is_counted=columns.change > 0)
+    said = cut_end(counted, now - 1)
+    title = _end_of(name_of(worker, step), columns.name - 1)
     mark = MARK if worker.worker in scene.marks else glyph(look)
     row = [mark, Span(" "), *fit(_quiet(title) if is_over else title, columns.name)]
     row += [*_phase_cell(worker), Span(" ")]
@@ -124,6 +158,14 @@ def table_row(
     if columns.cost:
         row.append(Span(cost(worker.usage.usd).rjust(columns.cost), MUTED if is_over else TEXT))
     return cursor_row(tuple(row), columns.whole, is_focused=is_focused)
+
+
+def _end_of(name: Row, cells: int) -> Row:
+    """Return a name; in a column that was made too narrow for it, its end, which says who it is."""
+    missing = row_width(name) - cells
+    return (
+        (Span("…", MUTED), *slice_row(name, missing + 1, missing + cells)) if missing > 0 else name
+    )
 
 
 def _quiet(row: Row) -> Row:

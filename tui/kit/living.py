@@ -12,21 +12,31 @@ from tui.words.attention import (
     KEEP_TITLE,
     PUT_TITLE_BACK,
     Needs,
+    desktop_words,
     needs_of,
     notification,
     sentence_of_absence,
     sentence_of_new,
     set_title,
     title_of_view,
+    tmux_words,
+    window_state,
 )
 
 
 class Call(NamedTuple):
-    """Hold what the terminal is told, and who begins to need a human, since the last look."""
+    """Hold what the terminal shows, and who begins to need a human, since the last look.
+
+    Attributes:
+        desktop: The command that notifies, and what the terminal shows if that fails.
+        tmux: The command that marks the window of tmux; empty if it is marked.
+    """
 
     sequences: tuple[str, ...]
     rings: bool
     new: Needs
+    desktop: tuple[tuple[str, ...], str] | None = None
+    tmux: tuple[str, ...] = ()
 
 
 class Living:
@@ -34,8 +44,28 @@ class Living:
 
     begins, ends = KEEP_TITLE, PUT_TITLE_BACK
 
-    def __init__(self, session: Session, *, is_in_tmux: bool, terminal: str = "") -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        is_in_tmux: bool,
+        terminal: str = "",
+        desktop: str = "",
+        pane: str = "",
+    ) -> None:
+        """Live in a terminal.
+
+        Args:
+            session: What is kept of it.
+            is_in_tmux: It is one of tmux.
+            terminal: Its name, as TERM has it.
+            desktop: The program that notifies over D-Bus; empty where there is none.
+            pane: Its pane in tmux.
+        """
         self.session = session
+        self.desktop = desktop
+        self._pane = pane if is_in_tmux else ""
+        self._window = ""
         self._terminal = terminal
         self._is_in_tmux = is_in_tmux
         self._memory: Memory | None = None
@@ -61,8 +91,8 @@ class Living:
         memory = self._memory
         if memory is None or memory.left_at is None or not self.session.view.runs:
             return ""
-        left_at, memory.left_at = memory.left_at, None
-        return sentence_of_absence(self.session.view, left_at)
+        self.session.left_at, memory.left_at = memory.left_at, None
+        return sentence_of_absence(self.session.view, self.session.left_at)
 
     def leave(self) -> None:
         """Remember all, and that somebody looked until now."""
@@ -76,11 +106,27 @@ class Living:
         self._needs = needs_of(view)
         said = "" if before is None or is_quiet else sentence_of_new(before, self._needs)
         title, terminal = title_of_view(view), self._terminal
-        sequences = (
-            [notification(said, is_in_tmux=self._is_in_tmux, terminal=terminal)] if said else []
-        )
+        sequences: list[str] = []
+        desktop: tuple[tuple[str, ...], str] | None = None
+        if said:
+            notice = notification(said, is_in_tmux=self._is_in_tmux, terminal=terminal)
+            if self.desktop:
+                desktop = desktop_words(self.desktop, said), notice
+            else:
+                sequences.append(notice)
         if title != self._title:
             self._title = title
             sequences.append(set_title(title))
         new: Needs = frozenset() if before is None else self._needs - before
-        return Call(tuple(sequences), bool(said), new)
+        return Call(tuple(sequences), bool(said), new, desktop, self._tell_window())
+
+    def _tell_window(self) -> tuple[str, ...]:
+        state = window_state(self.session.view)
+        if not self._pane or state == self._window:
+            return ()
+        self._window = state
+        return tmux_words(self._pane, state)
+
+    def leave_window(self) -> tuple[str, ...]:
+        """Return the command that removes this console's marks from tmux's window."""
+        return tmux_words(self._pane, "") if self._window else ()

@@ -1,12 +1,14 @@
-"""Remember a repository from one day to the next: seen hunks, unsent comments, prompts, filters.
+"""Remember a repository from one day to the next: seen hunks, comments, prompts, filters, widths.
 
 One small file. It is a convenience: one that is gone, or that cannot be read, is begun anew.
 """
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from tui.kit.session import Session
 from tui.kit.starting import Wanted
@@ -14,6 +16,7 @@ from tui.words.comments import Comment
 
 _MOST_SEEN = 50_000
 _MOST_LOOKED = 500
+_MOST_SENT = 200
 
 
 class Memory:
@@ -35,10 +38,11 @@ class Memory:
             left = json.loads(self.path.read_text("utf-8"))
             self.left_at = self.path.stat().st_mtime
             seen = {str(key) for key in left["seen"]}
-            comments = [Comment(**comment) for comment in left["comments"]]
+            comments = [_comment(**comment) for comment in left["comments"]]
             looked = {str(about): str(head) for about, head in left.get("looked", {}).items()}
             filters = [str(kept) for kept in left.get("filters", ())]
             named = {str(name): str(kept) for name, kept in left.get("named", {}).items()}
+            widths = {str(name): int(cells) for name, cells in left.get("widths", {}).items()}
             started = [Wanted.read(kept) for kept in left.get("started", ())]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return
@@ -47,21 +51,24 @@ class Memory:
         session.looked.update(looked)
         session.filters = filters
         session.named_filters = named
+        session.widths.update(widths)
         if session.starter:
             session.starter.hear(started)
 
     def changed(self, session: Session) -> str:
         """Return the text to write; nothing if it stands there already."""
         unsent = [comment._asdict() for comment in session.comments if not comment.is_sent]
+        sent = [comment._asdict() for comment in session.comments if comment.is_sent]
         looked = dict(list(session.looked.items())[-_MOST_LOOKED:])
         seen = sorted(session.seen)[:_MOST_SEEN]
         started = [wanted.kept() for wanted in session.starter.recent] if session.starter else []
         left = {
             "seen": seen,
-            "comments": unsent,
+            "comments": [*sent[-_MOST_SENT:], *unsent],
             "looked": looked,
             "filters": session.filters,
             "named": session.named_filters,
+            "widths": session.widths,
             "started": started,
         }
         text = json.dumps(left)
@@ -76,3 +83,7 @@ class Memory:
         except OSError:
             own.unlink(missing_ok=True)
         self._written = text
+
+
+def _comment(answers: Iterable[object] = (), **fields: Any) -> Comment:
+    return Comment(**fields, answers=tuple(map(str, answers)))

@@ -12,7 +12,7 @@ from tui.ink import words
 from tui.kit.bars import Hint, footer, message, tabs_bar
 from tui.kit.inked import Inked
 
-REACHING = "Reaching the engine of this repository."
+REACHING = "Connecting to the engine of this repository."
 
 
 class OpeningScreen(Screen[None]):

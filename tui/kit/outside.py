@@ -5,18 +5,21 @@ engine in this process must not stand still because somebody edits a sentence.
 """
 
 import io
+import json
 import os
 import shlex
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 from textual.app import App, SuspendNotSupported
+
+from engine.errors import EngineError
 
 _FALL_BACK = "vi"
 _LONGEST_NAME = 80
@@ -63,7 +66,7 @@ async def open_copy(inside: Sequence[str], path: str) -> tuple[str, str]:
         return folder, str(error)
     words = _editor()
     if shutil.which(words[0]) is None:
-        return folder, f"there is no {words[0]}"
+        return folder, f"{words[0]} does not exist"
     words.append(str(_below(folder, path)))
     await anyio.run_process([*_LET_GO, *words], start_new_session=True)
     return folder, ""
@@ -87,7 +90,7 @@ def _unpack(data: bytes, folder: str) -> None:
         members = {root / member.name: member for member in packed}
         for path, member in members.items():
             if not Path(os.path.normpath(path)).is_relative_to(root):
-                raise tarfile.TarError(f"{member.name} leads out of its folder")
+                raise tarfile.TarError(f"{member.name} points outside its folder")
             if member.isdir():
                 path.mkdir(parents=True, exist_ok=True)
             elif content := packed.extractfile(member) if not member.issym() else None:
@@ -99,7 +102,7 @@ def _unpack(data: bytes, folder: str) -> None:
         path.symlink_to(members[path].linkname)
     for path in links:
         if path.readlink().is_absolute() or not path.resolve().is_relative_to(root):
-            raise tarfile.TarError(f"{members[path].name} leads out of its folder")
+            raise tarfile.TarError(f"{members[path].name} points outside its folder")
 
 
 async def run_in_terminal(app: App[None], argv: Sequence[str]) -> str:
@@ -108,11 +111,22 @@ async def run_in_terminal(app: App[None], argv: Sequence[str]) -> str:
         with app.batch_update(), app.suspend():
             await anyio.run_process(argv, check=False, stdin=None, stdout=None, stderr=None)
     except SuspendNotSupported:
-        return "this terminal cannot be given away"
+        return "this terminal cannot be suspended"
     except OSError as error:
-        return f"{argv[0]} cannot be started: {error.strerror}"
+        return f"{argv[0]} could not be started: {error.strerror}"
     app.refresh(layout=True)
     return ""
+
+
+async def in_terminal(app: App[None], work: Callable[[], str]) -> str:
+    """Let a function have the terminal, in a thread; says why it could not, or what it says."""
+    try:
+        with app.batch_update(), app.suspend():
+            said = await anyio.to_thread.run_sync(work)
+    except SuspendNotSupported:
+        return "this terminal cannot be suspended"
+    app.refresh(layout=True)
+    return said
 
 
 async def edit_text(
@@ -134,7 +148,7 @@ async def edit_text(
         try:
             edited = await anyio.Path(path).read_bytes()
         except OSError as error:
-            return text, f"the editor left no file: {error.strerror}"
+            return text, f"the editor removed the file: {error.strerror}"
         return edited.decode(errors="surrogateescape"), ""
 
 
@@ -144,3 +158,51 @@ def _file_name(path: str) -> str:
         char if char.isalnum() or char in "._-+" else "_" for char in path.rpartition("/")[2]
     )
     return kept.lstrip("-.")[-_LONGEST_NAME:] if kept.strip("_.-") else ""
+
+
+# The issues of the repository, by GitHub's own program, with the user's own login.
+
+_MOST_ISSUES = 100
+_ISSUE = ("number", "title", "body", "url")
+
+
+async def open_issues(folder: Path) -> list[tuple[int, str]]:
+    """Return the open issues of a repository, newest first.
+
+    Raises:
+        EngineError: They cannot be had, and why.
+    """
+    many = ("--limit", str(_MOST_ISSUES), "--json", "number,title")
+    found = await _gh(folder, "issue", "list", *many)
+    known = found if isinstance(found, list) else []
+    return [(int(one["number"]), str(one["title"])) for one in known if "number" in one]
+
+
+async def issue_text(folder: Path, number: int) -> str:
+    """Return an issue as a prompt: its title, its text, where it stands.
+
+    Raises:
+        EngineError: It cannot be had, and why.
+    """
+    found = await _gh(folder, "issue", "view", str(number), "--json", ",".join(_ISSUE))
+    known = found if isinstance(found, dict) else {}
+    title, body, url = (str(known.get(key) or "") for key in ("title", "body", "url"))
+    parts = (f"{title} (#{number})", body.replace("\r", "").strip(), url)
+    return "\n\n".join(filter(None, parts))
+
+
+async def _gh(folder: Path, *words: str) -> object:
+    if shutil.which("gh") is None:
+        raise EngineError("gh is not installed", hint="https://cli.github.com says how to get it.")
+    try:
+        done = await anyio.run_process(["gh", *words], cwd=folder, check=False)
+    except OSError as error:
+        raise EngineError(f"gh could not be started: {error.strerror}") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().split("\n")[0]
+        raise EngineError(f"gh: {said or 'it failed'}", hint="`gh auth login` logs you in.")
+    try:
+        found: object = json.loads(done.stdout)
+    except ValueError as error:
+        raise EngineError("plait cannot read the answer of gh") from error
+    return found

@@ -1,9 +1,10 @@
-"""Hold the middle of a screen: panes that are widgets of their own."""
+"""Hold the middle of a screen: panes that are widgets of their own, and edges that are dragged."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from textual.containers import Container
+from textual.message import Message
 from textual.scrollbar import ScrollBarRender
 from textual.widget import Widget
 
@@ -16,6 +17,46 @@ class Draws(Protocol):
 
     def draw(self) -> None:
         """Draw everything anew."""
+
+
+_EDGE = "edge"
+
+
+class Edge(NamedTuple):
+    """An edge that the mouse can take.
+
+    Attributes:
+        name: The pane or column whose width it changes.
+        way: 1 where a move to the right makes that wider, -1 where a move to the left does.
+        cells: How wide it is now.
+    """
+
+    name: str
+    way: int
+    cells: int
+
+    @property
+    def does(self) -> str:
+        """Return what an ink does that stands for this edge."""
+        return f"{_EDGE}:{self.name}:{self.way}:{self.cells}"
+
+
+def edge_of(does: str) -> Edge | None:
+    """Return the edge that an ink stands for, if it stands for one."""
+    kind, _, rest = does.partition(":")
+    if kind != _EDGE:
+        return None
+    name, way, cells = rest.split(":")
+    return Edge(name, int(way), int(cells))
+
+
+class Edged(Message):
+    """An edge was dragged to so many cells; None gives back the width that it has by itself."""
+
+    def __init__(self, name: str, cells: int | None) -> None:
+        super().__init__()
+        self.name = name
+        self.cells = cells
 
 
 class WholeCells(ScrollBarRender):

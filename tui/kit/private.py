@@ -45,7 +45,7 @@ def paint_now(screen: Screen[Any]) -> None:
 
 
 def is_leaving(app: App[None]) -> bool:
-    """Say whether an application was told to end: keys that come now are for nothing."""
+    """Say whether an application was asked to end: keys that come now are for nothing."""
     return app._exit  # noqa: SLF001
 
 
@@ -91,7 +91,7 @@ class EnduringWriter(WriterThread):
     """The thread that writes; where Textual's would die, and fill its queue for ever, it drains."""
 
     def run(self) -> None:
-        """Write until told to stop, or until the terminal is gone; then only take."""
+        """Write until it must stop, or until the terminal is gone; then only take."""
         try:
             super().run()
         except OSError:

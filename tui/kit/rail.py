@@ -4,7 +4,7 @@ from collections import Counter
 
 from engine.limits import Level
 from engine.messages.results import Machine, RunView, StepView
-from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, spread, words
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, clickable, fit, spread, words
 from tui.kit.meters import heading, meter
 from tui.words.clean import clean
 from tui.words.cutting import cut_end, cut_path
@@ -36,7 +36,8 @@ def _plan(run: RunView, cells: int) -> list[Row]:
             span for worker in step.workers[:8] for span in (glyph(look_of(worker)), Span(" "))
         ]
         left = (Span(f"{cut_end(step.name, 18):<19}", TEXT), *marks)
-        rows.append(spread(left, words(step_note(step)), cells))
+        row = spread(left, words(step_note(step)), cells)
+        rows.append(clickable(row, f"to:{step.workers[0].worker}") if step.workers else row)
     if len(run.steps) > _MOST_STEPS:
         rows.append(words(f"► {len(run.steps) - _MOST_STEPS} more"))
     return [*rows, ()]
@@ -66,7 +67,13 @@ def _clashes(run: RunView, cells: int) -> list[Row]:
                 continue
             seen.add(pair)
             mark = Span("≈ ", Ink(Role.CLASH))
-            rows.append(words(mark, Span(worker.worker, TEXT), " with ", Span(clash.other, TEXT)))
+            one, other = (
+                clickable((Span(name, TEXT),), f"to:{name}")
+                for name in (worker.worker, clash.other)
+            )
+            rows.append(
+                (*clickable((mark,), f"to:{worker.worker}"), *one, *words(" with "), *other)
+            )
             path = cut_path(clash.paths[0], cells - 12) if clash.paths else ""
             rows.append(words(f"  {path}  {some(clash.hunks, 'hunk')}"))
     if not rows:
@@ -121,7 +128,7 @@ def _nodes(run: RunView, cells: int) -> list[Row]:
     rows: list[Row] = [heading("NODES", cells)] if there else []
     for site, count in sorted(there.items())[:_MOST_STEPS]:
         left = (Span(cut_end(clean(site), 24), TEXT),)
-        rows.append(spread(left, words(f"{working[site]} of {count} at work"), cells))
+        rows.append(spread(left, words(f"{working[site]} of {count} busy"), cells))
     if len(there) > _MOST_STEPS:
         rows.append(words(f"► {len(there) - _MOST_STEPS} more"))
     return [*rows, ()] if rows else []
@@ -147,11 +154,11 @@ def _latest(scene: Scene, room: int, cells: int) -> list[Row]:
     for told in reversed(scene.told):
         if len(rows) + 2 > room:
             break
-        name = getattr(
-            told.event, "worker", getattr(told.event, "step", scene.run.run if scene.run else "")
-        )
+        worker = getattr(told.event, "worker", "")
+        name = worker or getattr(told.event, "step", scene.run.run if scene.run else "")
+        does = f"to:{worker}" if worker else ""
         mark, *said = event_text(told.event)
         when = Span(f"{clock(told.at, scene.now):>8} ", MUTED)
-        rows.append(fit((when, mark, Span(name, TEXT)), cells))
-        rows.append(fit((Span(" " * 11), *said), cells))
+        rows.append(clickable(fit((when, mark, Span(name, TEXT)), cells), does))
+        rows.append(clickable(fit((Span(" " * 11), *said), cells), does))
     return rows

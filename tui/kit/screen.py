@@ -1,7 +1,6 @@
 """Stand for every screen: bars above and below a body, a message line, a box for text; its keys."""
 
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from time import monotonic
 from typing import ClassVar, TypeVar
@@ -15,25 +14,25 @@ from textual.worker import WorkType
 
 from engine.messages.commands import Command, Refused, Seen
 from engine.messages.results import WorkerView
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
+from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
 from tui.keys.guesses import said_of_unbound
 from tui.kit.ahead import KeysFree
-from tui.kit.bars import Hint, ask_rows, footer, message
-from tui.kit.bindings import bindings_of, doer_of, sign_of
+from tui.kit.bars import Ask, Hint, ask_rows, footer, message
+from tui.kit.bindings import bindings_of, chord_row, doer_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
-from tui.kit.inked import Inked
-from tui.kit.panes import use_whole_cells
+from tui.kit.inked import Inked, Widths
+from tui.kit.panes import Edged, use_whole_cells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
-from tui.words.outcomes import CameOut, Pursued, pursued_of
+from tui.words.outcomes import CameOut, Pursued, deed_of, not_said, pursued_of
 from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Scene
+from tui.words.sentences import ended, two_sentences
 
-_STILL_S = 2.0
-_READ_S = 2.0
+_STILL_S = _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
 _CHORD_HELP_S = 0.3
 _ANSWERS_YES, _ANSWERS_NO = "copy", "next"
@@ -41,15 +40,6 @@ _ANSWERS_YES, _ANSWERS_NO = "copy", "next"
 _TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
 _FOLLOWS = frozenset({"fleet", "plan", "runs", "stats"})
 """The screens of a run as a whole: a later run may take the place of one that has ended there."""
-
-
-@dataclass
-class Ask:
-    """Something that asks first: the same key again does it, any other leaves it."""
-
-    idea: str
-    said: Row
-    then: Callable[[], None]
 
 
 class Controller:
@@ -89,6 +79,11 @@ class Controller:
     def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
         """Take in what came of an act."""
 
+    @property
+    def digits(self) -> Mapping[str, Callable[[], None]]:
+        """The digits that answer what is asked, and how; they lead to no screen meanwhile."""
+        return {}
+
 
 C = TypeVar("C", bound=Controller)
 
@@ -122,6 +117,7 @@ class Board(Screen[None]):
         self.ask: Ask | None = None
         self.fingered_at = -_STILL_S
         self.controllers = tuple(made(self) for made in self.held)
+        self.widths = Widths(self.kind, session.widths)
         self._chord_timer: Timer | None = None
         self._chord_shown: Row = ()
 
@@ -142,8 +138,6 @@ class Board(Screen[None]):
     def is_fingered(self) -> bool:
         """A key was pressed a moment ago: nothing may move from under the cursor."""
         return monotonic() - self.fingered_at < _STILL_S
-
-    # What subclasses say.
 
     def draw_panes(self, scene: Scene) -> None:
         """Draw what stands between the bars."""
@@ -188,12 +182,10 @@ class Board(Screen[None]):
         self.session.worker = worker
 
     def gone(self) -> None:
-        """Let go of what only a screen that is seen needs."""
+        """Release what only a screen that is seen needs."""
 
     def pointed(self, target: str, times: int) -> None:
         """Something in a pane was clicked."""
-
-    # Drawing.
 
     def on_mount(self) -> None:
         """Draw scrollbars of whole cells where there is only ASCII; a pane may have its own."""
@@ -218,19 +210,17 @@ class Board(Screen[None]):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew; each widget paints what differs.
-
-        A pane may ask for it while others are composed still, or taken away already.
-        """
+        """Draw anew what differs; a pane may ask for it before others are there, or after."""
         is_whole = self.is_mounted and self.is_attached and self.display
         if is_whole and self in self.app.screen_stack[-2:] and self.size:
             self._draw(self.session.scene(), self.size.width)
 
     def _draw(self, scene: Scene, cells: int) -> None:
-        self._inked("#top").show([top_bar(scene, self.kind, cells)])
+        self.widths.apply()
         row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
         self._inked("#run").show([row])
-        self.draw_panes(scene)  # before the footer: what can be done depends on what is seen
+        self.draw_panes(scene)  # before the bars: what can be done depends on what is seen
+        self._inked("#top").show([top_bar(scene, self.kind, cells, self.digits)])
         self._inked("#say").show(self._message_rows(scene, cells))
         self.set_class(bool(self.notice or self.ask), "-says")
         help_key = self.session.keymap.shown("everywhere.help")
@@ -291,13 +281,11 @@ class Board(Screen[None]):
         ):
             return "this console only watches"
         if self.session.is_alone and idea.startswith("go_"):
-            return f"this was opened for one merge; {self.key_of('back')} leaves it"
+            return f"this console was opened for one merge; {self.key_of('back')} leaves it"
         if self.doer(idea) is None:
             reason = ELSEWHERE.get(f"{self.kind}.{idea}") or ELSEWHERE.get(f"everywhere.{idea}")
             return reason or "it does nothing here"
         return self.why_not(idea)
-
-    # Keys.
 
     def action_idea(self, idea: str) -> None:
         """Do what a key of the table means; the same key again, or yes, answers what was asked."""
@@ -321,7 +309,7 @@ class Board(Screen[None]):
         return not self.refusal(str(parameters[0])) or None
 
     def perform(self, idea: str) -> None:
-        """Do what an idea does, or say why not. Selected text is copied, or let go, before all."""
+        """Do what an idea does, or say why not. First, copy selected text or end the selection."""
         if idea == "leave" and self.selections:
             self.clear_selection()
             return
@@ -356,6 +344,11 @@ class Board(Screen[None]):
         if idea in _TAKES_TEXT:
             self.session.ahead.swallow()
 
+    @property
+    def digits(self) -> Mapping[str, Callable[[], None]]:
+        """The digits that answer what is asked here, and how."""
+        return next(filter(None, (held.digits for held in self.controllers)), {})
+
     def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
         """Clear what was said, and leave what was asked where another key came."""
         self.fingered_at = monotonic()
@@ -375,17 +368,9 @@ class Board(Screen[None]):
 
     def chord_began(self, begun: str, follow: Sequence[ActiveBinding]) -> None:
         """Show what can follow, to those who wait."""
-        row = [
-            Span(part, ink)
-            for active in follow
-            for part, ink in (
-                (sign_of(active.binding.key.rpartition(" ")[2]), KEY),
-                (f" {active.binding.description}  ", MUTED),
-            )
-        ]
 
         def show() -> None:
-            self._chord_shown = (Span(f"{sign_of(begun)}  ", BOLD), *row)
+            self._chord_shown = chord_row(begun, follow)
             self.draw()
 
         self.notice = ()
@@ -402,8 +387,6 @@ class Board(Screen[None]):
         if self._chord_timer:
             self._chord_timer.stop()
 
-    # The mouse.
-
     def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
         """Do what a click means: a tab, a key of the footer, or what a pane says."""
         kind, _, target = clicked.target.partition(":")
@@ -412,8 +395,21 @@ class Board(Screen[None]):
             self.perform(f"go_{target}")
         elif kind == "do":
             self.action_idea(target)
+        elif kind == "choice":
+            number, _, worker = target.partition(":")
+            self.point_at(worker)
+            self.digits.get(number, self.draw)()
+        elif kind == "to":
+            self.point_at(target)
+            if clicked.times > 1:
+                self.go("worker")
         else:
             self.pointed(clicked.target, clicked.times)
+        self.draw()
+
+    def on_edged(self, edged: Edged) -> None:
+        """Draw a pane or a column as wide as it was made."""
+        self.widths.keep(edged, self.size.width // 2)
         self.draw()
 
     def action_point(self, target: str) -> None:
@@ -447,8 +443,6 @@ class Board(Screen[None]):
         self.app.copy_to_clipboard(text)
         self.say(Span("copied: ", TEXT), text)
 
-    # Dialogs.
-
     def choose(
         self, title: str, choices: Sequence[Choice], then: Callable[[str], None], hint: str = ""
     ) -> None:
@@ -479,19 +473,20 @@ class Board(Screen[None]):
             self.session.ahead.release()
             self.app.post_message(KeysFree())
 
-    # Saying, asking, writing, sending.
-
     def say(self, *parts: str | Span) -> None:
         """One sentence on the message line, until the next key."""
         self.notice, self.notice_of = words(*parts), None
         self.noticed_at = monotonic()
         self.draw()
 
+    def say_both(self, said: str, then: str, mark: Span | str = "") -> None:
+        """Say what happened, and what follows from it: two sentences on the message line."""
+        self.say(mark, *two_sentences(said, then))
+
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
         """Say what was refused, why, and what helps."""
         mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        ending = f"  {hint}" if hint else ""
-        self.say(mark, Span(what, BOLD), Span(f" refused: {reason}.", TEXT), ending)
+        self.say(mark, Span(what, BOLD), *two_sentences(ended(f" refused: {reason}"), hint))
 
     def ask_first(self, idea: str, said: Row, then: Callable[[], None]) -> None:
         """Ask on the message line; the same key again does it."""
@@ -511,11 +506,8 @@ class Board(Screen[None]):
     ) -> None:
         """Do something that takes time, beside everything else.
 
-        Args:
-            work: What is done.
-            group: Work of the same group may be replaced.
-            exclusive: Replace what goes on of that group.
-            holds: Let the keys behind the one that began it wait for its end.
+        What is `exclusive` takes the place of work of its group. Keys behind the one that began
+        work that `holds` wait for its end.
         """
         if holds:
             self.session.ahead.hold()
@@ -542,21 +534,21 @@ class Board(Screen[None]):
             self.app.post_message(KeysFree())
 
     def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
-        """Send a command; its reply is told on the message line, and later what came of it."""
+        """Send a command; show its reply on the message line, and later what came of it."""
         self.begin(partial(self._sent, command, said, after), holds=True)
 
     async def _sent(self, command: Command, said: str, after: Callable[[], None] | None) -> None:
         reply = await self.session.bridge.command(command)
         self.session.look()
         if isinstance(reply, Refused):
-            self.say_refused(said, reply.reason, reply.hint)
+            self.say_refused(deed_of(command), reply.reason, reply.hint)
             return
         if after:
             after()
-        note = f"  {reply.note}" if reply.note else ""
+        note = not_said(reply.note, said)
         pursued = pursued_of(command, self.session.bridge.deliveries)
         mark = Span("… ", Ink(Role.RUNNING)) if pursued else Span("✓ ", Ink(Role.DONE))
-        self.say(mark, Span(said, TEXT), note)
+        self.say_both(said, note, mark)
         if pursued:
             self.pursue(pursued)
 
@@ -584,8 +576,7 @@ class Board(Screen[None]):
         mark = Span("✓ ", Ink(Role.DONE))
         if not outcome.is_well:
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        hint = f"  {outcome.hint}" if outcome.hint else ""
-        self._say_in_turn(pursued, mark, Span(outcome.said, TEXT), hint)
+        self._say_in_turn(pursued, mark, *two_sentences(outcome.said, outcome.hint))
 
     def _say_in_turn(self, pursued: Pursued, *parts: str | Span) -> None:
         screen = self.app.screen

@@ -85,6 +85,9 @@ class Sequences(App[None]):
                 return
         self.sequence = ""
         self.key_came(key, found)
+        if typing is None and not begun and self.take_digit(key.character or ""):
+            self.key_done()
+            return
         if found is not None and found.enabled:
             await self.run_action(found.binding.action, found.node)
         elif found is not None:
@@ -98,6 +101,11 @@ class Sequences(App[None]):
 
     def sequence_began(self, begun: str, follow: Sequence[ActiveBinding]) -> None:
         """Show what can follow."""
+
+    def take_digit(self, sign: str) -> bool:
+        """Answer what is asked by a digit; say whether the key was for that."""
+        del sign
+        return False
 
     def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
         """Prepare for what a key does."""

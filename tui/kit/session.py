@@ -16,7 +16,7 @@ from tui.kit.trials import Trials
 from tui.theming import Theme
 from tui.words.clean import clean, clean_name
 from tui.words.comments import Comment
-from tui.words.figures import age, lasting
+from tui.words.figures import how_long, lasting
 from tui.words.filtering import named_filter
 from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of, in_order, step_of
@@ -125,10 +125,14 @@ class Session:
     looked: dict[str, str] = field(default_factory=dict)
     filters: list[str] = field(default_factory=list)
     named_filters: dict[str, str] = field(default_factory=dict)
+    widths: dict[str, int] = field(default_factory=dict)
+    """The cells that panes and columns were dragged to, by their names."""
     comments: list[Comment] = field(default_factory=list)
     put_off: set[str] = field(default_factory=set)
     risen: frozenset[tuple[str, str]] = frozenset()
     drafts: dict[str, str] = field(default_factory=dict)
+    left_at: float | None = None
+    """The time at which the console before this one was left; None where nobody knows."""
     landing: dict[str, None] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)
     undone: list[Undoable] = field(default_factory=list)
@@ -243,6 +247,7 @@ class Session:
             cpu=self.bridge.cpu(run_id),
             told=tuple(told for told in self.bridge.told if told.run == run_id),
             marks=frozenset(self.marks),
+            widths=self.widths,
             fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
             risen=frozenset(worker for of, worker in self.risen if of == run_id),
             keys=self.keymap.shown_by_idea,
@@ -254,12 +259,13 @@ class Session:
     def _banner(self, now: float) -> Banner | None:
         lost = self.bridge.lost_since
         if lost is not None and now - lost >= _GRACE_S:
-            said = f"since {age(now - lost)}. Agents go on under their keepers; nothing is lost."
+            said = f"for {how_long(now - lost)}. Agents keep running; nothing is lost."
             return Banner("NO ENGINE", f"{said} Trying again.")
         trouble = self.run.trouble if self.run else None
         if trouble is not None:
-            said = f"since {age(now - trouble.since)}: {clean(trouble.what)}. {clean(trouble.help)}"
-            return Banner("STANDS STILL", said)
+            since = how_long(now - trouble.since)
+            said = f"for {since}: {clean(trouble.what)}. {clean(trouble.help)}"
+            return Banner("STALLED", said)
         violated = self._violation()
         if violated:
             return violated
@@ -268,13 +274,13 @@ class Session:
         if self.view.trying:
             return _tried(self.view.trying, self.keymap.shown_by_idea["try"])
         if self.is_read_only or self.view.is_read_only:
-            return Banner("WATCHING", "Nothing you press changes anything.", Role.WAITING)
+            return Banner("WATCHING", "You can look, but no key changes anything.", Role.WAITING)
         return None
 
     def _violation(self) -> Banner | None:
         for worker in self.run.workers if self.run else ():
             if worker.violations:
-                said = f"{worker.worker} touched {worker.violations[0]}, which is not its own."
+                said = f"{worker.worker} changed {worker.violations[0]}, which is not its own."
                 return Banner("ISOLATION BROKEN", said)
         return None
 
@@ -308,16 +314,16 @@ def _tried(trying: Trying, key: str) -> Banner:
     """Return which result lies in the user's checkout, and how to take it back."""
     name, where = f"{trying.worker} of {trying.run}", clean_name(trying.worktree)
     if not trying.is_whole:
-        said = f"{name} was cut short. `plait try --back` takes it back. {where}"
+        said = f"The try of {name} was interrupted. `plait try --back` restores your files. {where}"
         return Banner("TRYING", said, Role.FAILED)
-    said = f"{name} is in your checkout. {key} on it takes it back. {where}"
+    said = f"{name} is in your checkout. {key} on it restores your files. {where}"
     return Banner("TRYING", said, Role.WAITING)
 
 
 def _played(player: Player) -> Banner:
     """Return how far a replay is, how fast it goes, or that it holds."""
     at, whole = player.now() - player.begin, player.end - player.begin
-    pace = "playing" if player.speed == 1 else f"{player.speed:g} times as fast"
-    pace = pace if player.is_playing else "held"
-    keys = "space plays and holds, . goes one event on, u U ten seconds, < > the speed"
+    pace = "playing" if player.speed == 1 else f"{player.speed:g} times the speed"
+    pace = pace if player.is_playing else "paused"
+    keys = "space plays or pauses, . next event, u U ten seconds back or forward, < > speed"
     return Banner("REPLAY", f"{lasting(at)} of {lasting(whole)}, {pace}.  {keys}", Role.WAITING)

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from engine.errors import EngineError, PlanError
+from tui.kit.outside import issue_text, open_issues
 
 if TYPE_CHECKING:  # a console that starts nothing needs none of what the front door imports
-    from engine.api import Beginnings, Plan
+    from engine.api import Beginnings, Plan, PlannedStep
     from engine.limits import Enforcement
+    from engine.messages.results import RunView
 
 _MOST_RECENT = 50
 
@@ -27,7 +29,8 @@ _MOST_RECENT = 50
 class Wanted:
     """Hold what a run is to be, as typed: a prompt with its agent, or a pipeline of a manifest.
 
-    An empty value is one that nothing is said of.
+    An empty value is one that nothing is said of. `into` names a run that goes on, which a prompt
+    joins as one more step, and behind a colon the step that it builds on.
     """
 
     prompt: str = ""
@@ -39,6 +42,7 @@ class Wanted:
     base: str = ""
     permissions: str = ""
     minutes: str = ""
+    into: str = ""
 
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> Wanted:
@@ -47,8 +51,8 @@ class Wanted:
         return cls(**{name: str(value) for name, value in kept.items() if name in known})
 
     def kept(self) -> dict[str, str]:
-        """Return it as plain data."""
-        return asdict(self)
+        """Return it as plain data; a run that goes on now is none that another console joins."""
+        return asdict(replace(self, into=""))
 
 
 class Starter:
@@ -85,7 +89,7 @@ class Starter:
 
     def remember(self, wanted: Wanted) -> None:
         """Keep what was started, to be started again."""
-        self.draft = None
+        self.draft, wanted = None, replace(wanted, into="")
         rest = [one for one in self.recent if one.prompt != wanted.prompt]
         self.recent = [wanted, *rest][:_MOST_RECENT] if wanted.prompt else self.recent
 
@@ -96,6 +100,22 @@ class Starter:
             EngineError: There is none.
         """
         return await anyio.to_thread.run_sync(partial(_plan, wanted, self._folder))
+
+    async def issues(self) -> list[tuple[int, str]]:
+        """Return the open issues of the repository, newest first.
+
+        Raises:
+            EngineError: They cannot be had, and why.
+        """
+        return await open_issues(self._folder)
+
+    async def issue(self, number: int) -> str:
+        """Return an issue as a prompt.
+
+        Raises:
+            EngineError: It cannot be had, and why.
+        """
+        return await issue_text(self._folder, number)
 
     async def weigh(self, plan: Plan) -> tuple[str, ...]:
         """Return what is to be weighed before this plan starts.
@@ -108,10 +128,25 @@ class Starter:
         return await weigh(self._folder, plan, self._environment)
 
     async def held(self, plan: Plan) -> tuple[Enforcement, ...]:
-        """Return how each dimension would hold for this plan: with its own network and holes."""
+        """Return how each dimension would hold for this plan, with its own network and openings."""
         from engine.api import machine_rows  # noqa: PLC0415  only where a run is begun
 
         return await machine_rows(self._environment, plan=plan)
+
+
+def manifest_in(prompt: str) -> str:
+    """Return the path of a manifest that stands in place of a prompt; empty where none does."""
+    text = prompt.strip()
+    return text if "\n" not in text and text.endswith((".yaml", ".yml")) else ""
+
+
+def joining(step: PlannedStep, run: RunView, after: str) -> PlannedStep:
+    """Return a step as one that joins a run: by a name that is free there, behind another step."""
+    taken, name, number = {one.name for one in run.steps}, step.name, 2
+    while name in taken:
+        name, number = f"{step.name}-{number}", number + 1
+    workers = tuple(replace(one, id=replace(one.id, step=name)) for one in step.workers)
+    return replace(step, name=name, workers=workers, dependencies=(after,) if after else ())
 
 
 def _plan(wanted: Wanted, folder: Path) -> Plan:
@@ -131,20 +166,21 @@ def _plan(wanted: Wanted, folder: Path) -> Plan:
         timeout_minutes=_minutes(wanted.minutes),
     )
     try:
-        if wanted.manifest:
-            path, pipeline = folder / wanted.manifest, wanted.pipeline or None
+        if manifest := wanted.manifest or manifest_in(wanted.prompt):
+            path, pipeline = folder / Path(manifest).expanduser(), wanted.pipeline or None
             return plan_from(path, folder=folder, pipeline=pipeline, defaults=defaults)
         agents = [wanted.agent] if wanted.agent else []
         count = _count(wanted.candidates)
         prompts = [wanted.prompt.strip()]
         return plan_for_prompts(prompts, agents, folder=folder, replicas=count, defaults=defaults)
     except OSError as error:
-        raise EngineError(f"{wanted.manifest or 'plait.yaml'}: {error.strerror}") from error
+        named = wanted.manifest or manifest_in(wanted.prompt) or "plait.yaml"
+        raise EngineError(f"{named}: {error.strerror}") from error
 
 
 def _count(text: str) -> int:
     if not (text.strip().isascii() and text.strip().isdigit()):
-        raise PlanError(f"{text!r:.20} is no number of candidates", hint="Write 1, 2, 3, …")
+        raise PlanError(f"{text!r:.20} is not a number of candidates", hint="Write 1, 2, 3, …")
     return int(text)
 
 
@@ -156,5 +192,7 @@ def _minutes(text: str) -> float | None:
     except ValueError:
         minutes = math.nan
     if not 0 < minutes < math.inf:
-        raise PlanError(f"{text!r:.20} are no minutes", hint="Write a number, or nothing.")
+        raise PlanError(
+            f"{text!r:.20} is not a number of minutes", hint="Write a number, or nothing."
+        )
     return minutes

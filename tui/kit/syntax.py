@@ -10,8 +10,8 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from tui.ink import TEXT, Ink, Role, Row, Span, fit
 from tui.kit.grammars import coloured
-from tui.kit.wording import Marks
 from tui.words.figures import MINUS
+from tui.words.wording import Marks
 
 Piece = tuple[str, Role]
 _ROLES: tuple[tuple[object, Role], ...] = (

@@ -46,7 +46,7 @@ class Speaker(Protocol):
 
 
 class BoxOwner(Protocol):
-    """Whoever opened the box, and is told at once what became of it."""
+    """Whoever opened the box, who learns at once what became of it."""
 
     def box_sent(self, text: str) -> None:
         """Take the text that was sent."""

@@ -179,7 +179,7 @@ def _changed(worker: WorkerView) -> Row:
     """Return its change; say what is known where there is none to be seen."""
     change = present_change(worker)
     if change is None and worker.phase in _LOOKED_AT:
-        return words("change not known yet")
+        return words("change is not known yet")
     return (
         change_text(worker)
         if change and change != Change()

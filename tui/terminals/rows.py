@@ -15,7 +15,7 @@ def line_at(grid: Grid, number: int) -> Cells:
 
 
 def row_of(drawn: Drawn) -> Row:
-    """Return a line as a row; each sign takes as many cells as the program was told."""
+    """Return a line as a row; each sign takes as many cells as the program assumes."""
     return tuple(Span(_fitted(text), Ink(pen=pen)) for text, pen in drawn)
 
 

@@ -112,11 +112,13 @@ class Shell:
     async def _bury(self, process: anyio.abc.Process) -> None:
         """Hang up, so that everything in the terminal ends, and wait until the program is dead."""
         with anyio.CancelScope(shield=True):
+            group = self._foreground()  # once the shell is dead, its terminal does not say any more
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signals.SIGHUP)
                 with anyio.move_on_after(_GRACE_S):
                     await process.wait()
+            _kill(group, session=process.pid)
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
@@ -125,8 +127,14 @@ class Shell:
         self.is_well = process.returncode == 0
         self.ended = _words(process.returncode or 0)
 
+    def _foreground(self) -> int:
+        """Return the group of processes that has the terminal; 0 if none has."""
+        with suppress(OSError):
+            return os.tcgetpgrp(self._master)
+        return 0
+
     def _close(self) -> None:
-        """Close the terminal: whoever is in it still is told."""
+        """Close the terminal: whoever is still in it gets a hangup."""
         for fd in (self._master, self._woken, self._wakes):
             os.close(fd)
         self._master = -1
@@ -215,3 +223,10 @@ class Shell:
 
 def _words(code: int) -> str:
     return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def _kill(group: int, *, session: int) -> None:
+    """Kill a group that is still of a session: it may hang, and heed no hang-up."""
+    with suppress(OSError):
+        if group > 1 and os.getsid(group) == session:
+            os.killpg(group, signals.SIGKILL)

@@ -1,9 +1,9 @@
 """Tell in a line what has come up since the last look, to a human who may look elsewhere.
 
-It knows what a terminal can be told (a title, a notification) as text; sending it is the app's.
+It knows what a terminal can show (a title, a notification) as text; sending it is the app's.
 """
 
-from engine.messages.results import EngineView, WorkerView
+from engine.messages.results import EngineView, RunView, WorkerView
 from tui.words.clean import clean
 from tui.words.figures import age
 from tui.words.looks import look_of
@@ -50,14 +50,18 @@ def sentence_of_absence(view: EngineView, left_at: float) -> str:
 
     Those who need a human come first; those who only go on are no news.
     """
-    told_of = (Band.NEEDS_YOU, Band.SETTLED)
-    workers = [w for run in view.runs for band in told_of for w in bands_of(run)[band]]
-    moved = [worker for worker in workers if max(worker.phase_since, _asked(worker)) > left_at]
     told: dict[str, list[str]] = {}
-    for worker in moved:
+    for _, worker in moved_since(view, left_at):
         told.setdefault(look_of(worker).word.lower(), []).append(worker.worker)
     parts = [f"{word} {_named(names)}" for word, names in told.items()]
     return clean(f"since you left ({age(view.at - left_at)}): {'; '.join(parts)}") if told else ""
+
+
+def moved_since(view: EngineView, left_at: float) -> list[tuple[RunView, WorkerView]]:
+    """Return whom something has come of since then, with the run, those who need a human first."""
+    told_of = (Band.NEEDS_YOU, Band.SETTLED)
+    workers = [(run, w) for band in told_of for run in view.runs for w in bands_of(run)[band]]
+    return [(run, w) for run, w in workers if max(w.phase_since, _asked(w)) > left_at]
 
 
 def _asked(worker: WorkerView) -> float:
@@ -90,6 +94,34 @@ def notification(text: str, *, is_in_tmux: bool, terminal: str = "") -> str:
     return f"{_ESC}Ptmux;{plain.replace(_ESC, _ESC * 2)}{_END}"
 
 
+def desktop_words(program: str, text: str) -> tuple[str, ...]:
+    """Return the command that notifies over D-Bus; `program` is notify-send or gdbus."""
+    safe = text.replace("&", "&amp;").replace("<", "&lt;")
+    if program == "notify-send":
+        return (program, "--app-name=plait", "--", "plait", safe)
+    quoted = "'" + safe.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    to = ("--dest", _NOTIFIER, "--object-path", f"/{_NOTIFIER.replace('.', '/')}")
+    method = ("--method", f"{_NOTIFIER}.Notify")
+    values = ("'plait'", "uint32 0", "''", "'plait'", quoted, "@as []", "@a{sv} {}", "int32 -1")
+    return (program, "call", "--session", *to, *method, *values)
+
+
+def tmux_words(pane: str, state: str) -> tuple[str, ...]:
+    """Return the command that sets `@plait` of the pane's window, or takes it away."""
+    of = ("tmux", "set-option", "-w", "-t", pane)
+    return (*of, "@plait", state) if state else (*of, "-u", "@plait")
+
+
+def window_state(view: EngineView) -> str:
+    """Return how it stands in a word or two, for the window of a multiplexer."""
+    waiting = sum(bool(worker) for _, worker in needs_of(view))
+    live = sum(w.is_live for run in view.runs if run.ended_at is None for w in run.workers)
+    if waiting:
+        return f"{waiting} need you" if waiting > 1 else "1 needs you"
+    return f"{live} working" if live else "idle"
+
+
+_NOTIFIER = "org.freedesktop.Notifications"
 _USUAL = ("9;", _BELL)
 _CODES = {
     "kitty": ("99;;plait: ", _END),

@@ -18,7 +18,7 @@ _SIGNS = {
     TurnKind.BEGAN: "begins",
     TurnKind.CONFLICTED: "meets a conflict",
     TurnKind.LANDED: "lands",
-    TurnKind.UNDONE: "is taken back",
+    TurnKind.UNDONE: "is undone",
     TurnKind.ENDED: "ends",
 }
 

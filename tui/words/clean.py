@@ -30,10 +30,18 @@ _SUSPECT = re.compile(r"[^\x20-\x7e]")
 _TAB = 4
 _BLANK, _DELETE = 0x20, 0x7F
 _PICTURES = 0x2400
+_NO_TEXT = 0xDC80
+"""Stands for the first of the bytes that are no UTF-8."""
 _SPELLED = frozenset({"Cf", "Zl", "Zp"})
 """Marks that turn the reading direction, join, separate: a reviewer must see them."""
-_UNSEEN = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-"""Letters and signs that are drawn as nothing."""
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800")
+"""Letters, signs and marks that are drawn as nothing."""
+_AS_PICTURE = "\ufe0f"
+"""Asks for the picture of the sign before it, as after a warning sign. There it hides nothing."""
+_WRITTEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zs"})
+"""Kinds that are written out in code; the blank and the tab are not among what is asked."""
+TAB_SIGN = "\u2002"
+"""The first cell of a tab in a line of a diff. Foreign blanks are written out: no other is this."""
 _NAMES = frozenset(
     {
         *("path", "old_path", "base_path", "target_path", "incoming_path", "paths"),
@@ -89,8 +97,58 @@ def clean_code(text: str) -> str:
     A control character becomes its picture (`␛`), because a reviewer must see that it is there.
     """
     if text.isascii() and text.isprintable():
-        return text[:LONGEST]
-    return _SUSPECT.sub(lambda found: _pictured(found[0]), text.expandtabs(_TAB)[:LONGEST])
+        return _cut(text)
+    return _cut(_SUSPECT.sub(_pictured, text.expandtabs(_TAB)))
+
+
+def clean_line(text: str) -> str:
+    """One line of a diff, cleaned as code; its tabs stay apart from blanks."""
+    if text.isascii() and text.isprintable():
+        return _cut(text)
+    found, *others = (_SUSPECT.sub(_pictured, part) for part in text.split("\t"))
+    for part in others:
+        found += TAB_SIGN.ljust(_TAB - len(found) % _TAB) + part
+    return _cut(found)
+
+
+def _cut(text: str) -> str:
+    """Return a line, or as much of it as is ever drawn, and how much more there is."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… {len(text) - LONGEST} more characters"
+
+
+def plain_line(text: str) -> str:
+    """Return a cleaned line with blanks in place of its tabs."""
+    return text if text.isascii() else text.replace(TAB_SIGN, " ")
+
+
+def with_tabs(text: str, column: int = 0) -> str:
+    """Return a cleaned line, or what of it stands from a column on, with its tabs."""
+    return _respelled(text, ("\t", "", " "), column)
+
+
+def with_signs(text: str) -> str:
+    """Return a cleaned line with a sign for each blank and each tab, as wide as it was."""
+    return _respelled(text, ("→", " ", "·"))
+
+
+def _respelled(text: str, signs: tuple[str, str, str], column: int = 0) -> str:
+    """Return a line with other signs for a tab, the cells that it fills, and a blank."""
+    tab, behind, blank = signs
+    found = []
+    pad = 0
+    for at, char in enumerate(text, column):
+        if pad and char == " ":
+            pad -= 1
+            found.append(behind)
+        elif char == TAB_SIGN:
+            pad = _TAB - 1 - at % _TAB
+            found.append(tab)
+        else:
+            pad = 0
+            found.append(blank if char == " " else char)
+    return "".join(found)
 
 
 def clean_code_block(text: str) -> str:
@@ -98,13 +156,25 @@ def clean_code_block(text: str) -> str:
     return "\n".join(map(clean_code, text.split("\n")))
 
 
-def _pictured(char: str) -> str:
+def _pictured(found: re.Match[str]) -> str:
+    """Return what stands for a character of code, so that no two that differ look alike."""
+    char = found[0]
+    if char == _AS_PICTURE and found.start():
+        return "" if category(found.string[found.start() - 1]) == "So" else _spelled(char)
+    return _spelled(char)
+
+
+@lru_cache(maxsize=8192)
+def _spelled(char: str) -> str:
     code = ord(char)
     if code < _BLANK:
         return chr(_PICTURES + code)
     if code == _DELETE:
         return "\u2421"
-    return f"<{code:04X}>" if category(char) in {"Cc", "Cs"} else _shown(char)
+    if _NO_TEXT <= code < _NO_TEXT + 0x80:
+        return f"<{code & 0xFF:02X}>"
+    is_written = category(char) in _WRITTEN or _is_selector(char)
+    return f"<{code:04X}>" if is_written else _shown(char)
 
 
 def clean_tree(value: _T, cleaner: Callable[[str], str] = clean_block) -> _T:

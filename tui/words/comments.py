@@ -8,6 +8,7 @@ class Comment(NamedTuple):
 
     `about` names the run and the worker whose change it is: nobody else is sent it. A suggestion
     is another text for the lines from `first` to `number`; `code` is theirs then, byte for byte.
+    What was sent has a number, its `id`, by which the agent names it in its answers.
     """
 
     path: str
@@ -20,6 +21,9 @@ class Comment(NamedTuple):
     about: str = ""
     suggestion: str | None = None
     first: int = 0
+    id: int = 0
+    sent_at: float = 0.0
+    answers: tuple[str, ...] = ()
 
     def patch(self) -> str:
         """Return a suggestion as a patch; empty where it is a remark alone."""
@@ -35,3 +39,8 @@ class Comment(NamedTuple):
                 *(f"+{line}" for line in new),
             )
         )
+
+    @property
+    def thread(self) -> tuple[str, str, str, int]:
+        """Return what the comments of one thread have in common: the line that they are about."""
+        return self.about, self.path, self.key, self.line

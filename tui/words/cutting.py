@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from hashlib import blake2b
 
 from tui.ink import head_of, tail_of, width_of
 
@@ -38,6 +37,8 @@ def cut_apart(paths: Sequence[str], cells: int) -> list[str]:
     alike = Counter(cut.values())
     for path, shown in cut.items():
         if alike[shown] > 1 and cells > _HASH + 1:
+            from hashlib import blake2b  # noqa: PLC0415  OpenSSL costs 3 ms, and few need it
+
             digest = blake2b(path.encode(errors="surrogatepass"), digest_size=4).hexdigest()
             cut[path] = f"{head_of(path, cells - _HASH - 1)}…{digest[:_HASH]}"
     return [cut[path] for path in paths]

@@ -41,20 +41,20 @@ def _allow(worker: WorkerView, step: StepView) -> str:
     if worker.questions:
         return ""
     if worker.phase is not Phase.REVIEWING:
-        return f"there is nothing to say yes to; {_is(worker)}"
+        return f"there is nothing to approve; {_is(worker)}"
     if Badge.APPROVED in worker.badges and not step.is_choice_due:
         return "it is approved already"
     return ""
 
 
 def _allow_for_run(worker: WorkerView, _: StepView) -> str:
-    return "" if worker.questions else "it asks nothing"
+    return "" if worker.questions else "it has no question"
 
 
 def _stop(worker: WorkerView, _: StepView) -> str:
     if worker.questions or worker.phase in _CAN_STOP:
         return ""
-    return f"nothing of it runs; {_is(worker)}"
+    return f"it is not running; {_is(worker)}"
 
 
 def _retry(worker: WorkerView, _: StepView) -> str:
@@ -66,16 +66,22 @@ def _retry(worker: WorkerView, _: StepView) -> str:
 def _steer(worker: WorkerView, _: StepView) -> str:
     if worker.questions or worker.phase is Phase.RUNNING:
         return ""
-    return f"only a running agent can be told something; {_is(worker)}"
+    return f"only a running agent reads messages; {_is(worker)}"
+
+
+def _checkpoint(worker: WorkerView, _: StepView) -> str:
+    if worker.phase is Phase.RUNNING:
+        return ""
+    return f"plait saves files only while an agent runs; {_is(worker)}"
 
 
 def _pause(worker: WorkerView, _: StepView) -> str:
-    return "" if worker.phase.holds_slot else f"nothing of it runs; {_is(worker)}"
+    return "" if worker.phase.holds_slot else f"it is not running; {_is(worker)}"
 
 
 def _land(worker: WorkerView, step: StepView) -> str:
     if worker.phase is not Phase.REVIEWING:
-        return f"there is nothing reviewed to land; {_is(worker)}"
+        return f"it has no approved change to land; {_is(worker)}"
     if step.is_choice_due:
         return "a candidate must be chosen first"
     if worker.change is None:
@@ -84,7 +90,7 @@ def _land(worker: WorkerView, step: StepView) -> str:
 
 
 def _diff(worker: WorkerView, _: StepView) -> str:
-    return "" if worker.attempt or worker.change else "it has not begun"
+    return "" if worker.attempt or worker.change else "it has not started"
 
 
 def _reject(worker: WorkerView, _: StepView) -> str:
@@ -108,6 +114,7 @@ _RULES: Mapping[str, _Reason] = {
     "steer": _steer,
     "comment": _steer,
     "pause": _pause,
+    "checkpoint": _checkpoint,
     "land": _land,
     "diff": _diff,
     "reject": _reject,

@@ -45,13 +45,18 @@ def remaining(seconds: float) -> str:
     return lasting(seconds).rpartition(":")[0] + " h" if seconds < _DAY else lasting(seconds)
 
 
-def age(seconds: float) -> str:
-    """Return how long ago, as a sentence says it: `6 min ago`."""
+def how_long(seconds: float) -> str:
+    """Return a duration in its largest unit, as a sentence says it: `6 min`."""
     whole = max(int(seconds), 0)
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if whole >= unit:
-            return f"{whole // unit} {name} ago"
-    return f"{whole} s ago"
+            return f"{whole // unit} {name}"
+    return f"{whole} s"
+
+
+def age(seconds: float) -> str:
+    """Return how long ago, as a sentence says it: `6 min ago`."""
+    return f"{how_long(seconds)} ago"
 
 
 def clock(at: float, now: float) -> str:
@@ -83,7 +88,7 @@ def cost(usd: float | None) -> str:
 
 
 def cost_of(workers: Iterable[WorkerView]) -> str:
-    """Return what several cost: `$0.42`; `≥$0.42` where one told no cost; else a dash."""
+    """Return what several cost: `$0.42`; `≥$0.42` where one reported no cost; else a dash."""
     known = list(workers)
     spent = sum(worker.usage.usd or 0.0 for worker in known)
     is_least = any(_is_least(worker) for worker in known)
@@ -91,18 +96,20 @@ def cost_of(workers: Iterable[WorkerView]) -> str:
 
 
 def _is_least(worker: WorkerView) -> bool:
-    """Say whether an attempt of an agent told no cost."""
+    """Say whether an attempt of an agent reported no cost."""
     ran = [usage for usage in worker.attempt_usages if usage != Usage()] or [worker.usage]
     return bool(worker.agent and worker.attempt) and any(usage.usd is None for usage in ran)
 
 
 def used(use: LoginUse) -> str:
-    """Return what a login used: `≥$0.42, 31.2k tokens; 2 of 5 attempts told no cost`."""
-    least = "≥" if use.without_usd and use.usd else ""
-    text = f"{least}{cost(use.usd)}, {'≥' if use.without_tokens else ''}{tokens(use.tokens)} tokens"
+    """Return what a login used: `≥$0.42, 31.2k tokens; 2 of 5 attempts reported no cost`."""
+    usd = ("≥" if use.without_usd and use.usd else "") + cost(use.usd)
+    nothing = None if use.without_tokens else 0
+    count = ("≥" if use.without_tokens and use.tokens else "") + tokens(use.tokens or nothing)
+    text = f"{usd}, {count} tokens"
     if not use.without_usd:
         return text
-    return f"{text}; {use.without_usd} of {some(use.attempts, 'attempt')} told no cost"
+    return f"{text}; {use.without_usd} of {some(use.attempts, 'attempt')} reported no cost"
 
 
 def memory(mebibytes: float | None) -> str:

@@ -7,7 +7,7 @@ from engine.messages.results import RunView, StepView, WorkerView
 from tui.words.looks import look_of
 from tui.words.standing import Band, band_of, title_of
 
-HINT = "text, phase: agent: step: check: needs:me, -not; red=… keeps it, =red uses it"
+HINT = "text, phase: agent: step: check: needs:me, -not; red=… saves it, =red uses it"
 _NAMED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Write what was told of a run as rows, for the Events tab and the rail beside Fleet."""
+"""Write what was reported of a run as rows, for the Events tab and the rail beside Fleet."""
 
 from collections.abc import Sequence
 
@@ -21,12 +21,10 @@ from tui.words.served import served_text
 
 
 def events_tab(told: Sequence[Told], worker: str, now: float, cells: int) -> list[Row]:
-    """Return what was told of this worker, newest first."""
+    """Return what was reported of this worker, newest first."""
     own = [entry for entry in told if getattr(entry.event, "worker", "") == worker]
     rows = [event_row(entry, now, cells, has_name=False) for entry in reversed(own)]
-    return (
-        [(), *rows] if rows else [(), words(" Nothing was told of it since this console is open.")]
-    )
+    return [(), *rows] if rows else [(), words(" No events from it since this console was opened.")]
 
 
 def event_row(told: Told, now: float, cells: int, *, has_name: bool = True) -> Row:
@@ -46,12 +44,12 @@ def event_text(event: Event) -> Row:
         return (Span(f"{look.glyph} ", Ink(look.role)), Span(f"{look.word.lower()}{why}", TEXT))
     if isinstance(event, HistoryDelayed):
         return _held_up(
-            event.delay, "the team's history is behind", "the team's history has everything again"
+            event.delay, "the team's history is delayed", "the team's history is up to date again"
         )
     if isinstance(event, TroubleSeen):
-        return _held_up(event.trouble, "the run stands still", "the run goes on")
+        return _held_up(event.trouble, "the run is stalled", "the run continues")
     if isinstance(event, ProgramServed):
-        said = served_text(event.served) if event.served else "is not served any more"
+        said = served_text(event.served) if event.served else "has stopped"
         return (Span("● ", Ink(Role.ACCENT)), Span(f"its program {said}", TEXT))
     told = _TOLD.get(type(event).__name__)
     if told is None:
@@ -76,26 +74,26 @@ def _held_up(by: HistoryDelay | Trouble | None, said: str, over: str) -> Row:
 
 
 _DELIVERIES = {
-    Delivery.QUEUED: "was told:",
-    Delivery.DELIVERED: "has heard:",
-    Delivery.REFUSED: "did not hear:",
+    Delivery.QUEUED: "got a message:",
+    Delivery.DELIVERED: "read the message:",
+    Delivery.REFUSED: "did not get the message:",
 }
 _TOLD: dict[str, tuple[str, Role, str]] = {
-    "RunStarted": ("●", Role.RUNNING, "the run began"),
-    "Clamped": ("▲", Role.LIMIT, "a figure was cut to what is allowed"),
+    "RunStarted": ("●", Role.RUNNING, "the run started"),
+    "Clamped": ("▲", Role.LIMIT, "a value was lowered to its maximum"),
     "LimitHitSeen": ("✗", Role.LIMIT, "a limit ended the attempt"),
     "RateLimitMet": ("▲", Role.LIMIT, "waits for its model"),
     "Asked": ("?", Role.WAITING, "asks you"),
     "Answered": ("✓", Role.ACCENT, "answered:"),
-    "Steered": ("►", Role.ACCENT, "was told:"),
-    "ReviewWanted": ("◆", Role.WAITING, "wants review"),
-    "ChoiceWanted": ("◆", Role.WAITING, "a candidate is to be chosen"),
+    "Steered": ("►", Role.ACCENT, "got a message:"),
+    "ReviewWanted": ("◆", Role.WAITING, "is ready for review"),
+    "ChoiceWanted": ("◆", Role.WAITING, "a candidate must be chosen"),
     "ConflictsFound": ("≠", Role.CLASH, "conflicts"),
     "LandingDelayed": ("▲", Role.LIMIT, "waits to land until your edits are out of the way"),
     "LandingUndone": ("◆", Role.WAITING, "its landing was undone"),
     "UndoRefused": ("▲", Role.LIMIT, "stays landed:"),
     "CheckFinished": ("«", Role.RUNNING, "the check ended"),
-    "IsolationViolated": ("▲", Role.FAILED, "touched what is not its own:"),
+    "IsolationViolated": ("▲", Role.FAILED, "changed files that are not its own:"),
     "Landed": ("✓", Role.DONE, "landed"),
     "WorkerSettled": ("■", Role.MUTED, "settled"),
     "StepSettled": ("■", Role.MUTED, "the step settled"),
@@ -104,7 +102,7 @@ _TOLD: dict[str, tuple[str, Role, str]] = {
     "ToolUsed": ("·", Role.MUTED, "used a tool"),
     "ProgressReported": ("·", Role.MUTED, "reported progress"),
     "ClashPredicted": ("≈", Role.CLASH, "may clash"),
-    "ConflictsDecided": ("≠", Role.CLASH, "decides conflicts"),
-    "OutsideChanged": ("·", Role.MUTED, "worked while this changed:"),
-    "EgressDecided": ("·", Role.MUTED, "asked for the network"),
+    "ConflictsDecided": ("≠", Role.CLASH, "has resolved conflicts"),
+    "OutsideChanged": ("·", Role.MUTED, "this changed while it worked:"),
+    "EgressDecided": ("·", Role.MUTED, "asked for network access"),
 }

@@ -4,6 +4,7 @@ The engine takes such a command before anybody knows how it ends. What was hoped
 message line until a view shows the end, and then the end stands there.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from engine.api import ConflictView
 
 
+_CAPITAL = re.compile("(?<!^)(?=[A-Z])")
 _WAITS = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 
 
@@ -83,12 +85,12 @@ def _landed(run: RunView, name: str) -> CameOut | None:
     if worker.phase is Phase.LANDED:
         commit = f" as {worker.landed[:9]}" if worker.landed else ""
         said = f"{name} landed{commit}{_stat(worker)}"
-        return CameOut(is_well=True, said=said, hint=f"u takes it back{_next_after(run, name)}")
+        return CameOut(is_well=True, said=said, hint=f"u undoes it{_next_after(run, name)}")
     if worker.phase is Phase.CONFLICTED:
-        said = f"{name} did not land: it conflicts {conflict_text(worker)}"
+        said = f"{name} did not land: it has conflicts {conflict_text(worker)}"
         if worker.error:
             said = f"{name} did not land: {worker.error}"
-        return CameOut(is_well=False, said=said, hint="m decides it")
+        return CameOut(is_well=False, said=said, hint="m resolves the conflicts")
     return CameOut(is_well=False, said=f"{name} did not land: {_why(worker)}")
 
 
@@ -119,10 +121,10 @@ def _heard(
     del run
     match deliveries.get(key):
         case Delivery.DELIVERED:
-            return CameOut(is_well=True, said=f"{name} has heard that")
+            return CameOut(is_well=True, said=f"{name} has read the message")
         case Delivery.REFUSED:
-            said = f"{name} did not hear that"
-            return CameOut(is_well=False, said=said, hint="Its next attempt is told.")
+            said = f"{name} did not get the message"
+            return CameOut(is_well=False, said=said, hint="Its next attempt gets it.")
         case _:
             return None
 
@@ -133,7 +135,9 @@ def _undone(run: RunView, name: str) -> CameOut | None:
         return None
     if worker.phase is Phase.LANDED:
         return CameOut(is_well=False, said=f"{name} stays landed: {worker.error}")
-    return CameOut(is_well=True, said=f"the landing of {name} is undone; it waits for review again")
+    return CameOut(
+        is_well=True, said=f"the landing of {name} is undone; the change waits for review again"
+    )
 
 
 def _stopped(run: RunView, name: str) -> CameOut | None:
@@ -154,8 +158,20 @@ def made_again(before: "ConflictView", now: "ConflictView") -> str:
     """Return what to say where the target moved under a review: the merge was made again."""
     known = {file.path for file in before.files if not file.is_resolved}
     new = [file.path for file in now.files if not file.is_resolved and file.path not in known]
-    said = "the target moved; the merge was made again: "
+    said = "the target moved, so plait merged again: "
     if new:
         names = ", ".join(map(clean_name, new[:3]))
         return f"{said}{some(len(new), 'new conflict')} in {names}"
-    return f"{said}everything is still decided; look at it, L lands it"
+    return f"{said}everything is still resolved; check it, then L lands it"
+
+
+def deed_of(command: Command) -> str:
+    """Name a command and the worker that it is for: `retry dig/worker_1`."""
+    verb = _CAPITAL.sub(" ", type(command).__name__).lower().removesuffix(" worker")
+    return f"{verb} {getattr(command, 'worker', '')}".rstrip()
+
+
+def not_said(note: str, said: str) -> str:
+    """Return a note without what was said already: `is paused`, not `is paused  paused`."""
+    first, _, rest = note.partition("; ")
+    return rest if first in said else note

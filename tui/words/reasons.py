@@ -15,6 +15,7 @@ READ_ONLY_IDEAS = frozenset(
         "pause_run",
         "new",
         "start",
+        "add_step",
         "land",
         "try",
         "cap",
@@ -22,6 +23,7 @@ READ_ONLY_IDEAS = frozenset(
         "interrupt",
         "check",
         "terminal",
+        "checkpoint",
         "take_over",
         "edit",
         "edit_all",
@@ -33,20 +35,22 @@ READ_ONLY_IDEAS = frozenset(
 PLAYED_OVER = frozenset({"mark", "undo", "redo"})
 """Ideas that a replay lacks because their keys are those of the player."""
 
-_FROM_THE_DIFF = "comments are sent from where they stand; d opens the diff"
+_FROM_THE_DIFF = "comments are sent from the diff; d opens it"
 ELSEWHERE = {
     **dict.fromkeys(
         (f"{screen}.send" for screen in ("fleet", "worker", "compare")), _FROM_THE_DIFF
     ),
-    "review.send": "what is said here goes to its agent at once",
-    **dict.fromkeys(("everywhere.pane", "everywhere.pane_back"), "all panes hear their keys here"),
-    "worker.select": "y copies the line under the cursor; shift and the mouse select more",
-    "compare.select": "hunks are taken whole here",
+    "review.send": "your words go to the agent at once here",
+    **dict.fromkeys(
+        ("everywhere.pane", "everywhere.pane_back"), "every pane takes its own keys here"
+    ),
+    "worker.select": "y copies the line under the cursor; shift+drag selects more",
+    "compare.select": "hunks are taken as a whole here",
     "compare.zoom": "it fills the screen already",
     "compare.more": "enter shows both sides of the hunk in full",
     "compare.less": "enter shows both sides of the hunk in full",
-    "fleet.show_kinds": "its bands stand apart already; w finds a worker by name",
-    "review.show_space": "every byte is decided here, blanks too",
-    "runs.diff": "runs are not compared; in one of them 4 compares its candidates",
+    "fleet.show_kinds": "the bands are already separate; w finds a worker by name",
+    "review.show_space": "every byte counts here, white space too",
+    "runs.diff": "runs cannot be compared; open one, and 4 compares its candidates",
 }
 """The reasons why a key that works on other screens does nothing on this one."""

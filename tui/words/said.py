@@ -14,16 +14,16 @@ _LIMITS = {kind.cause: kind.called for kind in KINDS.values()}
 _CAUSES = {
     StopCause.USER: "by you",
     StopCause.FAIL_FAST: "its step failed fast",
-    StopCause.RACE_LOST: "another one was faster",
-    StopCause.NOT_CHOSEN: "another one was chosen",
-    StopCause.BASE_GONE: "what it was built on is gone",
-    StopCause.SHUTDOWN: "the engine went down",
+    StopCause.RACE_LOST: "another worker was faster",
+    StopCause.NOT_CHOSEN: "another candidate was chosen",
+    StopCause.BASE_GONE: "its base is gone",
+    StopCause.SHUTDOWN: "the engine shut down",
     StopCause.STALLED: "no progress for too long",
-    StopCause.KEEPER_LOST: "its keeper was lost, its work was kept",
+    StopCause.KEEPER_LOST: "its keeper was lost; its work is kept",
     StopCause.HOST_LOST: "its host was lost",
     StopCause.CHECK: "the check failed",
     StopCause.NO_CHANGE: "it changed nothing",
-    StopCause.DONE: "it was done, and did not end by itself",
+    StopCause.DONE: "its work was done, but its program did not exit",
     StopCause.AGENT: "the agent reported an error",
     StopCause.SETUP: "the workspace could not be set up",
 }
@@ -37,7 +37,7 @@ def limit_name(cause: StopCause | None) -> str:
 def cause_text(worker: WorkerView) -> str:
     """Say why it was stopped or failed, in a few words."""
     if worker.cause is None:
-        return worker.error or "no cause is known"
+        return worker.error or "the cause is unknown"
     limit = limit_name(worker.cause)
     return f"stopped at its {limit}" if limit else _CAUSES[worker.cause]
 
@@ -145,10 +145,16 @@ def check_text(worker: WorkerView) -> Row:
 
 
 def tool_text(worker: WorkerView, now: float) -> str:
-    """Return the tool that runs now, behind the time for which it has been running."""
-    if worker.tool is None or worker.tool_since is None:
-        return worker.tool or ""
-    return f"{lasting(now - worker.tool_since)} {worker.tool}"
+    """Return the tool that runs now, behind the time for which it has been running.
+
+    A title that begins with the tool's name says both.
+    """
+    name, _, title = (worker.tool or "").partition("  ")
+    has_name = title.casefold().startswith(name.casefold())
+    said = title if title and has_name else f"{name} {title}".rstrip()
+    if not said or worker.tool_since is None:
+        return said
+    return f"{lasting(now - worker.tool_since)} {said}"
 
 
 def mind_text(worker: WorkerView) -> str:
@@ -200,8 +206,15 @@ def question_text(worker: WorkerView) -> str:
     return worker.questions[0].text.split("\n")[0] if worker.questions else ""
 
 
-def now_text(worker: WorkerView, step: StepView, now: float, cells: int) -> str:
-    """Say what goes on, for a row of a table: one phrase without colors."""
+def now_text(
+    worker: WorkerView, step: StepView, now: float, cells: int, *, is_counted: bool = False
+) -> str:
+    """Say what goes on, for a row of a table: one phrase without colors.
+
+    A row that counts what was changed elsewhere has it counted once.
+    """
+    if is_counted and worker.phase is Phase.REVIEWING:
+        return _verdict(worker)
     if worker.questions and not worker.phase.is_settled:
         return cut_command(question_text(worker), cells)
     phrase = _PHRASES.get(worker.phase)
@@ -213,6 +226,8 @@ def now_text(worker: WorkerView, step: StepView, now: float, cells: int) -> str:
 
 def _failure_text(worker: WorkerView, _: StepView) -> str:
     figure = hit_figure(worker)
+    if worker.cause is StopCause.AGENT and (said := telling(worker.error or "")):
+        return said.split("\n")[0]
     return f"{limit_name(worker.cause)}, {figure}" if figure else cause_text(worker)
 
 
@@ -251,11 +266,14 @@ def conflict_text(worker: WorkerView) -> str:
     return f"in {worker.conflicts[0]}" if len(worker.conflicts) == 1 else f"in {files}"
 
 
+def _verdict(worker: WorkerView) -> str:
+    """Say what its check said."""
+    is_stale = worker.is_check_stale and worker.check and not worker.check.passed
+    return f"{verdict_text(worker)}{' (stale)' if is_stale else ''}"
+
+
 def _review_text(worker: WorkerView) -> str:
-    verdict = verdict_text(worker)
-    if worker.is_check_stale and worker.check and not worker.check.passed:
-        verdict += " (stale)"
-    change = worker.change
+    verdict, change = _verdict(worker), worker.change
     if change and change.insertions:
         verdict += f" +{change.insertions}"
     if change and change.deletions:
@@ -268,14 +286,14 @@ def _review_text(worker: WorkerView) -> str:
 _HEARD = {
     "now": "it reads this between its tools",
     "after_turn": "it reads this after its turn",
-    "by_resume": "it reads this when it is taken up again, after what it is at",
-    "no": "it hears nothing while it works: it is told at its next retry",
+    "by_resume": "it reads this when it resumes, after its current task",
+    "no": "it reads nothing while it works; its next attempt gets this",
 }
 
 
 def how_heard(workers: Sequence[WorkerView]) -> str:
-    """Say when those who are told something hear it."""
-    ways = {_HEARD.get(worker.hears, "it is told as soon as it can hear") for worker in workers}
+    """Say when the agents read a message."""
+    ways = {_HEARD.get(worker.hears, "it reads this as soon as it can") for worker in workers}
     return ways.pop() if len(ways) == 1 else "each reads this as soon as it can"
 
 
@@ -290,7 +308,7 @@ def badge_text(worker: WorkerView, now: float) -> str:
         since = worker.last_output_at
         return f"stalled, no output for {lasting(now - since)}" if since else "stalled"
     if Badge.BASE_OUTDATED in worker.badges:
-        return "base is outdated"
+        return "its base is outdated"
     return ""
 
 

@@ -28,6 +28,7 @@ class Scene:
         marks: Workers that the user has marked.
         fresh: Workers whose output arrived within the last half second.
         risen: Workers that began to need a human a moment ago.
+        widths: The cells that columns were dragged to, by their names.
         keys: The key of each idea, as it is written on screen.
         is_alone: There is nothing but the screen that the console began on.
         is_plain: Without colours, beads are the phases' glyphs instead of blocks.
@@ -41,6 +42,7 @@ class Scene:
     marks: frozenset[str] = frozenset()
     fresh: frozenset[str] = frozenset()
     risen: frozenset[str] = frozenset()
+    widths: Mapping[str, int] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     banner: Banner | None = None
     is_alone: bool = False

@@ -1,11 +1,12 @@
 """The message line: one sentence about the worker under the cursor, and what follows from it."""
 
+import re
 from collections.abc import Callable
 
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.messages.served import ServedState
 from engine.phases import Phase
-from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, words
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.words.figures import countdown
 from tui.words.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
 from tui.words.scene import Scene
@@ -15,6 +16,24 @@ from tui.words.standing import short_name
 _Said = tuple[str, str]
 """The sentence itself, and in muted ink what follows from it."""
 
+_ENDS = (".", "?", "!", "…", ":")
+_BEGINS = re.compile(r"[a-z][a-z']+(?=[ ,;.]|$)")
+"""A word that a sentence can begin with; names of workers and of keys keep their small letters."""
+
+
+def two_sentences(said: str, then: str) -> Row:
+    """Return what was said and, in muted ink, what follows: two sentences where there are two."""
+    if not then:
+        return (Span(said, TEXT),)
+    first = _BEGINS.match(then)
+    follows = f"{then[0].upper()}{then[1:]}" if first else then
+    return (Span(f"{ended(said)} ", TEXT), Span(ended(follows), MUTED))
+
+
+def ended(said: str) -> str:
+    """Return a sentence with its period."""
+    return said if said.endswith(_ENDS) else f"{said}."
+
 
 def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
     """Return what is true of a worker, and what happens next."""
@@ -22,9 +41,11 @@ def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
     if worker.questions and not worker.phase.is_settled:
         mark = Span("? ", Ink(Role.WAITING, bold=True))
         asked = Span(" waits for your answer. ", TEXT)
-        return words(mark, *name, asked, "It keeps its slot; its time limit stands still.")
+        return words(mark, *name, asked, "It keeps its slot; its time limit is paused.")
     if worker.served is not None:
-        end = "H ends it." if worker.served.state is not ServedState.ENDED else "H starts it again."
+        end = (
+            "H stops it." if worker.served.state is not ServedState.ENDED else "H starts it again."
+        )
         return words(*name, Span(f": its program {served_text(worker.served)} ", TEXT), end)
     told = _TOLD.get(worker.phase, _running)
     fact, follows = told(worker, step, now)
@@ -43,22 +64,20 @@ def nothing_here(said: str, scene: Scene) -> list[Row]:
 
 def _failed(worker: WorkerView, _: StepView, __: float) -> _Said:
     figure = f", {hit_figure(worker)}" if worker.limit_hit else ""
-    return f" failed: {cause_text(worker)}{figure}.", "Its work was kept."
+    return ended(f" failed: {cause_text(worker)}{figure}"), "Its work was kept."
 
 
 def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if worker.in_the_way:
         what = f"your edits in {edits_text(worker)} are in the way"
-        return f" could not land: {what}.", "m shows how to go on; nothing was written."
+        return f" could not land: {what}.", "m shows your choices; nothing was written."
     if Badge.LAND_REFUSED in worker.badges:
-        return (
-            f" could not land: {worker.error or 'the target refused it'}.",
-            "Nothing was written.",
-        )
+        why = worker.error or "the target refused it"
+        return ended(f" could not land: {why}"), "Nothing was written."
     if Badge.APPROVED in worker.badges:
         return " is approved.", "L lands it."
     if step.is_choice_due:
-        others = "The others are put away when you choose."
+        others = "The others stay on their branches when you choose."
         return f" is one of {len(step.workers)} candidates.", others
     return " waits for your review.", "It holds no slot; d opens its diff."
 
@@ -66,7 +85,7 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
 def _landing(worker: WorkerView, step: StepView, now: float) -> _Said:
     if worker.in_the_way:
         what = f"your edits in {edits_text(worker)} are out of the way"
-        return f" lands once {what}.", "m can take that back."
+        return f" lands once {what}.", "m can cancel that."
     return _running(worker, step, now)
 
 
@@ -76,7 +95,7 @@ def _conflicted(worker: WorkerView, _: StepView, __: float) -> _Said:
 
 def _backing_off(worker: WorkerView, _: StepView, now: float) -> _Said:
     when = countdown(worker.retry_at - now) if worker.retry_at is not None else "soon"
-    return f" tries again {when}.", "r begins at once."
+    return f" tries again {when}.", "r starts at once."
 
 
 def _waiting(_: WorkerView, step: StepView, __: float) -> _Said:
@@ -85,7 +104,7 @@ def _waiting(_: WorkerView, step: StepView, __: float) -> _Said:
 
 def _put_away(worker: WorkerView, _: StepView, __: float) -> _Said:
     why = f": {cause_text(worker)}" if worker.cause else ""
-    return f" is {worker.phase.lower()}{why}.", "r tries again."
+    return ended(f" is {worker.phase.lower()}{why}"), "r tries again."
 
 
 def _running(worker: WorkerView, _: StepView, now: float) -> _Said:
@@ -110,7 +129,7 @@ _TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
     ),
     Phase.LANDED: lambda *_: (" is landed.", ""),
     Phase.FINISHED: lambda worker, *_: (
-        f" {worker.ending}." if worker.ending else " is finished; there is nothing to merge.",
+        f" {worker.ending}." if worker.ending else " has finished; there is nothing to merge.",
         "",
     ),
     Phase.CANCELLED: _put_away,

@@ -8,7 +8,7 @@ def served_text(served: Served) -> str:
     """Return how it is: where to look, what it waits for, or how it ended."""
     match served.state:
         case ServedState.PREPARING:
-            return "its files are laid out anew and set up"
+            return "is getting a fresh copy of its files"
         case ServedState.STARTING:
             return clean(served.note) or "is starting"
         case ServedState.READY:
@@ -18,4 +18,4 @@ def served_text(served: Served) -> str:
 
 
 def _of_what(served: Served) -> str:
-    return f" (attempt {served.attempt}, laid out anew)" if served.is_own_tree else ""
+    return f" (attempt {served.attempt}, in a fresh copy)" if served.is_own_tree else ""

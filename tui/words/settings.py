@@ -29,7 +29,7 @@ def limits_with(limits: Limits, settings: dict[str, str]) -> Limits | str:
     changed: dict[str, float | int] = {}
     for key, value in settings.items():
         if key not in KINDS:
-            return f"{key} is no limit"
+            return f"{key} is not a limit"
         try:
             number = float(value)
         except ValueError:

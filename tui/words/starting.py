@@ -21,11 +21,11 @@ LEAD = 13
 """So many columns stand before what is said of a part."""
 _MOST_STEPS, _MOST_OFFERED = 3, 5
 _MODES = {
-    "auto": "the sandbox holds them; what leads out of it is asked",
+    "auto": "they act freely inside the sandbox, and ask to leave it",
     "ask": "you are asked before they act",
-    "rules": "rules answer first, then you",
+    "rules": "your rules answer first, then you",
 }
-PERMISSIONS = {"": "as plait.yaml says, else auto", **_MODES}
+PERMISSIONS = {"": "as in plait.yaml (default: auto)", **_MODES}
 """The words of `--permissions`: who answers agents that ask."""
 
 
@@ -74,7 +74,7 @@ def held_rows(machine: Iterable[Enforcement], cells: int) -> list[Row]:
     names = {
         Level.ENFORCED: ("enforced", Role.DONE),
         Level.SAMPLED: ("measured", Role.WAITING),
-        Level.NONE: ("not held", Role.FAILED),
+        Level.NONE: ("not enforced", Role.FAILED),
     }
     rows: list[Row] = []
     known = list(machine)
@@ -106,7 +106,7 @@ def plan_rows(plan: Plan, cells: int) -> list[Row]:
     for clamp in plan.clamps:
         rows += told("", f"{clamp.where}: {clamp.given}, not {clamp.asked}: {clamp.reason}", cells)
     if plan.runtime.auto_merge:
-        rows += told("lands", "by itself, without a review, what passes its check", cells)
+        rows += told("lands", "without a review, if the check passes", cells)
     limits = {_limits_of(step.limits) for step in plan.steps if not step.run}
     rows += [row for text in sorted(limits) for row in told("each", text, cells)]
     return rows

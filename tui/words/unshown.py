@@ -61,7 +61,7 @@ def asks_to_land(worker: WorkerView, unshown: Unshown) -> Asked:
     if unshown.cut:
         reasons.append(f"the diff was cut in {_named(unshown.cut)}")
     elif change.is_cut:
-        reasons.append("its diff is too long to be shown whole")
+        reasons.append("its diff is too long to show in full")
     if reasons:
         return Asked(word=" and ".join(reasons), is_despite_check=is_red)
     count = max(len(unshown.binary), change.binary)

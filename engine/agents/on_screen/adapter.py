@@ -1,22 +1,26 @@
 """Launch any interactive program as an agent: on a terminal, its prompt an argument or typed in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from engine.agents.command import CommandAdapter
 from engine.agents.contract import (
+    NO_VENDOR,
     AgentLaunch,
     Capabilities,
     FoundAgent,
     HintChannel,
     LaunchRequest,
+    LoginTraces,
     Steering,
 )
+from engine.agents.on_screen.of_claude import ANY_PROGRAM, CLAUDE, is_claude, with_claude
 from engine.agents.on_screen.stream import ScreenStream
 from engine.agents.prompting import whole_text
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice
 from engine.terminal.signals import SignalKind
+from engine.values import dataclass
 
 _TYPED = "typed"
 _SIGNALS = {
@@ -38,6 +42,7 @@ class TerminalAdapter:
 
     name: str = "terminal"
     install_hint: str = "any interactive program: set `argv`"
+    login: LoginTraces = NO_VENDOR
     capabilities: Capabilities = field(
         default_factory=lambda: Capabilities(
             hint=HintChannel.PROMPT, permission=True, steer=Steering.NOW, interrupt=True
@@ -53,7 +58,8 @@ class TerminalAdapter:
         choice = replace(request.choice, options=options)
         launch = CommandAdapter(name=self.name).launch(replace(request, choice=choice))
         env = {"TERM": _KIND, "COLORTERM": "truecolor", **launch.env}
-        return replace(launch, env=env)
+        launch = replace(launch, env=env)
+        return with_claude(request, launch) if is_claude(request.choice) else launch
 
     def parser(self, request: LaunchRequest) -> ScreenStream:
         """Return a reader of its signals."""
@@ -62,6 +68,7 @@ class TerminalAdapter:
             typed=whole_text(request) if _is_typed(request.choice) else "",
             asks_by=_asks_by(request.choice),
             is_proved_by_exit=request.choice.options.get("proof") == "exit",
+            ways=CLAUDE if is_claude(request.choice) else ANY_PROGRAM,
         )
 
     async def find(self, environment: Mapping[str, str]) -> FoundAgent:
@@ -83,7 +90,7 @@ def _asks_by(choice: AgentChoice) -> frozenset[SignalKind]:
     unknown = [word for word in words if word not in _SIGNALS]
     if unknown:
         raise AgentError(
-            f"{unknown[0]!r} is no signal by which an agent asks",
-            hint=f"There are: {', '.join(_SIGNALS)}.",
+            f"`asks_by` cannot be {unknown[0]!r}",
+            hint=f"Use one of: {', '.join(_SIGNALS)}.",
         )
     return frozenset(_SIGNALS[word] for word in words)

@@ -6,11 +6,13 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from engine.agents.contract import LaunchRequest
+from engine.agents.base_urls import base_url_in
+from engine.agents.contract import BaseUrl, LaunchRequest
 from engine.agents.options import more_arguments, picked
 from engine.agents.records import Record, at, read_record, table_of, text_of
-from engine.agents.settings.copied import RUN_CODE, SettingsCopy
-from engine.agents.settings.files import UnreadableError, data_of, data_of_login, entries_of
+from engine.agents.settings.copied import SettingsCopy
+from engine.agents.settings.files import data_of_login
+from engine.agents.settings.plugins import PluginKind, copy_plugin, is_name_of_plugin
 from engine.system import IS_PORTABLE
 
 _FOLDER = ".claude"
@@ -18,7 +20,7 @@ _KEPT_SETTINGS = (
     *("model", "language", "outputStyle", "effortLevel", "alwaysThinkingEnabled"),
     *("includeCoAuthoredBy", "attribution"),
 )
-_LEFT_SETTINGS = {"apiKeyHelper": "it runs code", "statusLine": "nobody would see it"}
+_LEFT_SETTINGS = {"apiKeyHelper": "it runs code", "statusLine": "nobody would see its output"}
 _IMPORT = re.compile(r"(?:^|\s)@((?:~/\.claude/)?[\w.-][\w./-]*)", re.MULTILINE)
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -28,19 +30,22 @@ _QUIET = {
 _TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - the variable's name, not its value
 LOGINS_OF_CLAUDE = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", _TOKEN)
 CLOUDS_OF_CLAUDE = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+_BASE_URL = "ANTHROPIC_BASE_URL"
 _VARIABLES = (
     *LOGINS_OF_CLAUDE,
     *CLOUDS_OF_CLAUDE,
-    *("ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"),
+    *(_BASE_URL, "ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"),
     *("CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"),
     *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
 )
 CREDENTIALS_OF_CLAUDE = ".credentials.json"
 _PLUGINS = "plugins"
-_WORDS_OF_PLUGIN = ("skills", "commands", "agents", "output-styles")
-_KEPT_OF_PLUGIN = ("name", "version", "description", "author", "outputStyles")
-_NOT_TAKEN = (".claude-plugin", ".mcp.json")
-_NAME_OF_PLUGIN = re.compile(r"\w[\w.-]*@\w[\w.-]*")
+_KIND = PluginKind(
+    manifest=".claude-plugin/plugin.json",
+    words=("skills", "commands", "agents", "output-styles"),
+    not_taken=(".mcp.json",),
+    servers_hint="add them to your own with `claude mcp add`",
+)
 
 
 def environment_of_claude(request: LaunchRequest) -> dict[str, str]:
@@ -77,6 +82,16 @@ def login_of_claude(request: LaunchRequest) -> str:
     return "the login in ~/.claude" if is_kept else next(found, "")
 
 
+def base_url_of_claude(request: LaunchRequest) -> BaseUrl | None:
+    """Return the address that is asked, where it is not that of the vendor or of a cloud."""
+    copy = _copy(request)
+    given = environment_of_claude(request)
+    if {*given, *request.choice.env} & {*CLOUDS_OF_CLAUDE}:
+        return None
+    file = copy.shown("settings.json") if _BASE_URL in _provider(copy) else ""
+    return base_url_in(request, _BASE_URL, given, file=file)
+
+
 def wanted_login_of_claude(request: LaunchRequest) -> str:
     """Return how to log in, where there is nothing by which Claude Code could."""
     given = {*environment_of_claude(request), *request.choice.env}
@@ -84,7 +99,7 @@ def wanted_login_of_claude(request: LaunchRequest) -> str:
     if is_kept or "--settings" in more_arguments(request):
         return ""  # its file may be renewed, a keychain may hold it
     found = given & {*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE}
-    return "" if found else "Start `claude` and say /login, or set ANTHROPIC_API_KEY."
+    return "" if found else "Start `claude` and type /login, or set ANTHROPIC_API_KEY."
 
 
 def settings_of_claude(request: LaunchRequest) -> SettingsCopy:
@@ -159,12 +174,7 @@ def _token(request: LaunchRequest) -> dict[str, str]:
 
 
 def _copy_plugins(copy: SettingsCopy, enabled: object) -> dict[str, bool]:
-    """Copy the plugins that are switched on, and return those that go along, as switched on.
-
-    Their words go along: skills, commands, sub-agents, output styles. Their hooks and programs go
-    along only where the user wants that, and their MCP servers never: those are filtered one by
-    one, in the client's own file.
-    """
+    """Copy the plugins that are switched on, and return those that go along, as switched on."""
     wanted = [name for name, is_on in table_of(enabled).items() if is_on is True]
     if not (wanted and copy.wants_all):
         return {}
@@ -172,9 +182,9 @@ def _copy_plugins(copy: SettingsCopy, enabled: object) -> dict[str, bool]:
     found: dict[str, Path] = {}
     for name in wanted:
         place = _place_of(installed.get(name))
-        if place is None or not _NAME_OF_PLUGIN.fullmatch(name):
+        if place is None or not is_name_of_plugin(name):
             copy.leave(f"plugin {name}", "it is not installed")
-        elif _copy_plugin(copy, name, place):
+        elif copy_plugin(copy, _KIND, name, place=place, into=_into(name)):
             found[name] = place
     if found:
         copy.taken.append(f"plugins: {', '.join(found)}")
@@ -189,30 +199,6 @@ def _place_of(installed: object) -> Path | None:
         if path.startswith("/") and Path(path).is_dir():
             return Path(path)
     return None
-
-
-def _copy_plugin(copy: SettingsCopy, name: str, place: Path) -> bool:
-    into = _into(name)
-    entries = [one for one in entries_of(place) if one.name not in _NOT_TAKEN]
-    taken = [one for one in entries if copy.wants_code or one.name in _WORDS_OF_PLUGIN]
-    if len(taken) < len(entries):
-        others = ", ".join(one.name for one in entries if one not in taken)
-        copy.leave(f"{others} of plugin {name}", RUN_CODE)
-    about = _about(place)
-    if about.get("mcpServers") or (place / ".mcp.json").exists():
-        copy.leave(f"MCP servers of plugin {name}", "add them to your own with `claude mcp add`")
-    copied = [copy.tree(one, f"{into}/{one.name}") for one in taken]
-    kept = (*_KEPT_OF_PLUGIN, *_WORDS_OF_PLUGIN, *(("hooks",) if copy.wants_code else ()))
-    told = {"name": name.partition("@")[0], **{key: about[key] for key in kept if key in about}}
-    copy.put_own(f"{into}/.claude-plugin/plugin.json", told)
-    return any(copied)
-
-
-def _about(place: Path) -> Record:
-    try:
-        return read_record(data_of(place / ".claude-plugin/plugin.json") or b"") or {}
-    except UnreadableError:
-        return {}
 
 
 def _into(name: str) -> str:

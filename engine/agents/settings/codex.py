@@ -8,16 +8,18 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.agents.contract import LaunchRequest
+from engine.agents.contract import BaseUrl, LaunchRequest
 from engine.agents.options import more_arguments
 from engine.agents.permitting import is_allowed_unasked
-from engine.agents.records import Record, at, read_record, text_of
+from engine.agents.records import Record, at, read_record, table_of, text_of
 from engine.agents.settings.copied import SettingsCopy
 from engine.agents.settings.files import data_of_login
+from engine.agents.settings.plugins import PluginKind, copy_plugin, is_name_of_plugin
 from engine.errors import AgentError
 from engine.plan.model import PermissionMode
 
@@ -33,12 +35,19 @@ _KEPT = (
     *("web_search", "tools", "project_doc_max_bytes", "project_doc_fallback_filenames"),
 )
 _CODE = ("hooks", "notify")
+_PLUGINS, _FROM_HERE = "plugins/cache", "local"
+_KIND = PluginKind(
+    manifest=".codex-plugin/plugin.json",
+    words=("skills",),
+    not_taken=(".mcp.json", ".app.json", ".claude-plugin"),
+    servers_hint="add them to your own with `codex mcp add`",
+)
 _LEFT = {
-    "plugins": "they are not copied",
-    "model_instructions_file": "it replaces the client's own words",
+    "model_instructions_file": "it replaces the client's own instructions",
 }
 _BUILT_IN = {"openai", "ollama", "lmstudio", "amazon-bedrock"}
 _KEY_TOLD = re.compile(r"env_key\"?\s*[=:]\s*[\"']?(\w+)")
+_URL_TOLD = r"base_url\"?\s*[=:]\s*[\"']([^\"']+)"
 _CHOSEN = re.compile(r"model_provider\"?\s*[=:]\s*[\"']?([\w-]+)")
 
 
@@ -87,6 +96,8 @@ def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
     copy.code_folders("hooks")
     if kept:
         copy.taken.append(f"{', '.join(kept)} of {copy.shown('config.toml')}")
+    if plugins := _copy_plugins(copy, config.get("plugins")):
+        kept["plugins"] = plugins
     if provider:
         kept["model_providers"] = {_provider_named(request, config): provider}
     if servers := copy.servers(config.get("mcp_servers"), copy.shown("config.toml")):
@@ -109,6 +120,22 @@ def login_of_codex(request: LaunchRequest) -> str:
     return next(found, "the login in ~/.codex" if _login(request) else "")
 
 
+def base_url_of_codex(request: LaunchRequest) -> BaseUrl | None:
+    """Return the address of the provider that is asked, where it is not the vendor's own."""
+    copy = _copy(request)
+    config = _config(copy)
+    name = _provider_named(request, config)
+    told = re.search(rf"model_providers\W+{re.escape(name)}\b.*?{_URL_TOLD}", _told(request))
+    if told:
+        agent = request.choice.name
+        return BaseUrl(url=told[1], named_by=f"the agent {agent!r} of the manifest")
+    found = _provider(request, config).get("base_url")
+    if name == "openai":
+        found = found or config.get("openai_base_url")
+    url = text_of(found)
+    return BaseUrl(url=url, named_by=copy.shown("config.toml")) if url else None
+
+
 def wanted_login_of_codex(request: LaunchRequest) -> str:
     """Return how to log in, where Codex asks OpenAI and there is nothing by which it could."""
     config = _config(_copy(request))
@@ -123,7 +150,7 @@ def wanted_login_of_codex(request: LaunchRequest) -> str:
         or request.choice.env.keys() & {*KEYS_OF_CODEX}
     ):
         return ""
-    return "Say `codex login`, or set OPENAI_API_KEY."
+    return "Run `codex login`, or set OPENAI_API_KEY."
 
 
 def _copy(request: LaunchRequest) -> SettingsCopy:
@@ -167,8 +194,9 @@ def _provider(request: LaunchRequest, config: Record) -> Record:
         return provider
     if name == text_of(config.get("model_provider")) and name not in _BUILT_IN:
         raise AgentError(
-            f"your settings name the model provider {name!r} and do not describe it",
-            hint=f"Describe [model_providers.{name}] in ~/.codex/config.toml: no other is used.",
+            f"your settings name the model provider {name!r} but do not describe it",
+            hint=f"Describe [model_providers.{name}] in ~/.codex/config.toml: plait uses no "
+            f"other provider.",
         )
     return {}
 
@@ -179,7 +207,7 @@ def _check(request: LaunchRequest, name: str, provider: Record) -> None:
     variable = text_of(provider.get("env_key"))
     if variable and not given.get(variable):
         raise AgentError(
-            f"the model provider {name!r} wants its key in {variable}, which is not set",
+            f"the model provider {name!r} needs its key in {variable}, which is not set",
             hint=f"Set {variable}, or name another provider in ~/.codex/config.toml.",
         )
     headers = provider.get("http_headers")
@@ -192,9 +220,52 @@ def _check(request: LaunchRequest, name: str, provider: Record) -> None:
     if found or secret or copy.is_secret(text_of(provider.get("base_url"))):
         what = ", ".join((*found, *secret)) or "base_url"
         raise AgentError(
-            f"the model provider {name!r} holds its key in {what}, which no worker is given",
+            f"the model provider {name!r} has its key in {what}, which plait does not pass to "
+            "workers",
             hint="Name a variable in its `env_key` or `env_http_headers` instead.",
         )
+
+
+# ---------------------------------------------------------------------- plugins
+
+
+def _copy_plugins(copy: SettingsCopy, known: object) -> Record:
+    """Copy the plugins that are switched on, and return those that go along, as switched on."""
+    found: Record = {}
+    for name, about in table_of(known).items() if copy.wants_all else ():
+        if at(about, "enabled") is False:
+            continue
+        plugin, _, market = name.partition("@")
+        top = f"{_PLUGINS}/{market}/{plugin}"
+        version = _newest(copy.entries(top)) if is_name_of_plugin(name) else None
+        if version is None:
+            copy.leave(f"plugin {name}", "it is not installed")
+        elif copy_plugin(copy, _kind(version), name, place=version, into=f"{top}/{version.name}"):
+            found[name] = {"enabled": True}
+    if found:
+        copy.taken.append(f"plugins: {', '.join(found)}")
+    return found
+
+
+def _kind(place: Path) -> PluginKind:
+    """Return how a plugin describes itself: Codex also takes those that were made for Claude."""
+    if (place / _KIND.manifest).exists():
+        return _KIND
+    return replace(_KIND, manifest=".claude-plugin/plugin.json")
+
+
+def _newest(versions: list[Path]) -> Path | None:
+    """Return the folder that Codex itself would take: one from this machine, else the newest."""
+    folders = [one for one in versions if one.is_dir() and not one.is_symlink()]
+    here = [one for one in folders if one.name == _FROM_HERE]
+    return max(here or folders, key=_by_number, default=None)
+
+
+def _by_number(version: Path) -> tuple[list[int], str]:
+    """Return what versions are ordered by: their numbers, and a release after its candidates."""
+    release, dash, _ = version.name.partition("-")
+    numbers = [int(word) for word in re.findall(r"\d+", release)]
+    return numbers, "" if dash else version.name
 
 
 # ---------------------------------------------------------------------- by what it logs in

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from engine.agents.contract import CopiedSettings, LaunchFile, LaunchRequest
+from engine.agents.contract import BaseUrl, CopiedSettings, LaunchFile, LaunchRequest
 from engine.agents.options import folders_of
 from engine.agents.records import Record, text_of
 from engine.agents.settings.files import (
@@ -33,7 +33,7 @@ from engine.sandbox.view import SYSTEM_FOLDERS
 _REFERENCE = re.compile(r"\$\{(\w+)(?::-[^}]*)?\}|\$(\w+)|\{env:(\w+)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*[\s\S]*?\*/')
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
-RUN_CODE = "they run code by themselves; `user_code: true` takes them along"
+RUN_CODE = "they run code automatically; `user_code: true` includes them"
 _OWNER_READS, _OWNER_RUNS = 0o400, 0o500
 _ENVIRONMENTS = ("env", "environment")
 _HEADERS = ("headers", "http_headers")
@@ -46,6 +46,7 @@ class SettingsCopy:
     Attributes:
         taken: What goes along, in words.
         model: The model that the settings name.
+        base_url: The address of a provider of the user's own, where they name one.
         reads: Folders that must be readable where the client runs, for its MCP servers.
     """
 
@@ -67,6 +68,7 @@ class SettingsCopy:
         self._size = 0
         self.taken: list[str] = []
         self.model = ""
+        self.base_url: BaseUrl | None = None
         self._left_out: list[str] = []
 
     @property
@@ -160,7 +162,8 @@ class SettingsCopy:
         """Return the refusal to start beside settings that nobody can read."""
         return AgentError(
             f"{self.shown(name)} cannot be read: {error}",
-            hint="Correct it: it may name the provider to work with, and no other is used.",
+            hint="Correct the file: it may name your provider, and plait does not fall back to "
+            "another.",
         )
 
     def instructions(self, *names: str, more: str = "") -> None:
@@ -193,7 +196,7 @@ class SettingsCopy:
             self._folders(names)
             return
         for name in names:
-            if self._from and entries_of(self._place(name)):
+            if self.entries(name):
                 self.leave(self.shown(name), RUN_CODE)
 
     def code_of(self, settings: Record, names: Iterable[str], shown: str) -> Record:
@@ -203,7 +206,7 @@ class SettingsCopy:
             if not self.wants_code:
                 self.leave(f"{name} of {shown}", RUN_CODE)
             elif self.is_secret(json.dumps(settings[name])):
-                self.leave(f"{name} of {shown}", "a key is in it")
+                self.leave(f"{name} of {shown}", "it contains a key")
             else:
                 kept[name] = self._moved(settings[name])
                 self.taken.append(f"{name} of {shown}")
@@ -222,7 +225,7 @@ class SettingsCopy:
 
     def _folders(self, names: Iterable[str]) -> None:
         for name in names:
-            entries = entries_of(self._place(name)) if self._from else []
+            entries = self.entries(name)
             copied = [entry.name for entry in entries if self.tree(entry, f"{name}/{entry.name}")]
             if copied:
                 self.taken.append(f"{name.removeprefix('../')}: {', '.join(copied)}")
@@ -230,6 +233,10 @@ class SettingsCopy:
     def _place(self, name: str) -> Path:
         """Return a folder of the user's; one beside the client's is there without the client's."""
         return Path(os.path.normpath(f"{self._from}/{name}"))
+
+    def entries(self, name: str) -> list[Path]:
+        """Return what lies in a folder of the user's, but for what holds keys by its name."""
+        return entries_of(self._place(name)) if self._from else []
 
     def tree(self, top: Path, name: str) -> bool:
         """Copy a file, or a folder with all below it; a link of the user's is followed once."""
@@ -264,7 +271,7 @@ class SettingsCopy:
     def _without_secrets(self, name: str, text: str) -> str:
         clean = self._redactor.text(text)
         if clean != text:
-            self.leave(self.shown(name), "a key in it was taken out")
+            self.leave(self.shown(name), "a key in it was removed")
         return clean
 
     # ------------------------------------------------------------------ MCP servers
@@ -288,13 +295,13 @@ class SettingsCopy:
         """Return why a server cannot go along; nothing if it can."""
         words = _words_of(server)
         if any(self.is_secret(word) for word in (*words, text_of(server.get("url")))):
-            return "its command or address holds a key"
+            return "its command or address contains a key"
         for header, value in _pairs(server, _HEADERS):
             if self.is_secret_header(header, value):
-                return f"its header {header} holds a key: name a variable there, and pass it on"
+                return f"its header {header} contains a key: use a variable of `sandbox.env` there"
         for key in _NAMES_OF_KEYS:
             if (name := text_of(server.get(key))) and not self.passes(name):
-                return f"{name} is not passed on: name it in `sandbox.env`"
+                return f"{name} is not passed on: add it to `sandbox.env`"
         return self._why_not_inside(words)
 
     def is_secret(self, text: str) -> bool:
@@ -316,12 +323,12 @@ class SettingsCopy:
         path = self.request.choice.env.get("PATH") or self.request.environment.get("PATH")
         real = shutil.which(program, path=path)
         if real is None:
-            return f"its program {program} is not there"
+            return f"its program {program} does not exist"
         on_path = Path(real).parent in map(Path, (path or os.defpath).split(os.pathsep))
         named = [word for word in more if word.startswith("/") and os.path.lexists(word)]
         for word in (*(() if on_path else (real,)), *named):
             if not self._is_seen(word):
-                return f"{word} is not seen inside: name it in `sandbox.paths`"
+                return f"{word} is not visible in the sandbox: add it to `sandbox.paths`"
         if on_path:
             self.reads += folders_of(self.request, program)
         return ""

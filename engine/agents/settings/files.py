@@ -45,12 +45,12 @@ def data_of(path: Path) -> bytes | None:
 
 def _data_of_open(opened: int) -> bytes:
     if not stat.S_ISREG(os.fstat(opened).st_mode):
-        raise UnreadableError("it is no file")
+        raise UnreadableError("it is not a file")
     data = bytearray()
     while len(data) <= MOST_BYTES and (piece := os.read(opened, MOST_BYTES + 1 - len(data))):
         data += piece
     if len(data) > MOST_BYTES:
-        raise UnreadableError(f"it has more than {MOST_BYTES >> 20} MB")
+        raise UnreadableError(f"it is larger than {MOST_BYTES >> 20} MB")
     return bytes(data)
 
 

@@ -12,7 +12,7 @@ from engine.errors import AgentError
 
 
 def copy_for_acp(request: LaunchRequest) -> SettingsCopy:
-    """Return the list of what its session is told of."""
+    """Return the list of what its session hears of."""
     copy = SettingsCopy(request, folder=".")
     _servers(request, copy)
     return copy
@@ -35,14 +35,14 @@ def _servers(request: LaunchRequest, copy: SettingsCopy) -> dict[str, Record]:
     except UnreadableError as error:
         raise _unreadable(given, str(error)) from error
     if described is None or not isinstance(described.get("mcpServers"), dict):
-        raise _unreadable(given, "it is no JSON object with `mcpServers`")
+        raise _unreadable(given, "it is not a JSON object with `mcpServers`")
     return copy.servers(described["mcpServers"], given)
 
 
 def _unreadable(name: str, why: str) -> AgentError:
     return AgentError(
         f"the MCP servers of {name} cannot be read: {why}",
-        hint="Write it like a `.mcp.json`; its place is relative to the repository.",
+        hint="Use the format of `.mcp.json`; the path is relative to the repository.",
     )
 
 

@@ -1,19 +1,24 @@
 """Copy the settings of Aider and mini, who write plain text: a file each, and variables."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from engine.agents.contract import LaunchRequest
+from engine.agents.base_urls import base_url_in
+from engine.agents.contract import BaseUrl, LaunchRequest
 from engine.agents.records import Record, text_of
 from engine.agents.settings.copied import RUN_CODE, SettingsCopy
 from engine.errors import AgentError
 from engine.redaction import is_key_like
 
 LOGINS_BY_LITELLM = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
-KEYS_BY_LITELLM = (*LOGINS_BY_LITELLM, "OPENAI_API_BASE")
+_BASE_URL = "OPENAI_API_BASE"
+KEYS_BY_LITELLM = (*LOGINS_BY_LITELLM, _BASE_URL)
+_OF_OPENAI = re.compile(r"openai/|gpt|chatgpt|o\d")
+"""Models for which that address counts: all others ask another vendor."""
 _VARIABLE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=\s*([\"']?)(.*?)\2\s*$", re.MULTILINE)
 _CONFIG = ".aider.conf.yml"
 _OF_THE_PROVIDER = (
@@ -26,7 +31,7 @@ _KEPT_OF_AIDER = (
 )
 _CODE_OF_AIDER = ("lint-cmd", "test-cmd")
 _CODE_OF_ITS_TERMINAL = ("notifications-command", "load", "editor")
-_NOBODY_SEES = "it is for a human at the terminal"
+_NOBODY_SEES = "it is for a person at the terminal"
 _ENV_OF_MINI = ".config/mini-swe-agent/.env"
 _MODEL_OF_MINI = "MSWEA_MODEL_NAME"
 
@@ -42,6 +47,10 @@ def settings_of_aider(request: LaunchRequest) -> SettingsCopy:
     shown = f"~/{_CONFIG}"
     copy.model = text_of(config.get("model"))
     _check_keys(copy, config)
+    if url := text_of(config.get("openai-api-base")):
+        copy.base_url = BaseUrl(url=url, named_by=shown) if _asks_openai(copy) else None
+    else:
+        copy.base_url = _base_url(copy, environment_of_aider(request), "~/.env")
     for name in filter(config.get, (*_CODE_OF_AIDER, *_CODE_OF_ITS_TERMINAL)):
         if not copy.wants_code or name in _CODE_OF_ITS_TERMINAL:
             copy.leave(f"{name} of {shown}", RUN_CODE if name in _CODE_OF_AIDER else _NOBODY_SEES)
@@ -66,7 +75,9 @@ def settings_of_mini(request: LaunchRequest) -> SettingsCopy:
     copy = SettingsCopy(request, folder=".")
     given = environment_of_mini(request)
     copy.model = given.get(_MODEL_OF_MINI, "")
-    copy.taken += [f"{name} of ~/{_ENV_OF_MINI}" for name in _variables(copy, _ENV_OF_MINI)]
+    in_file = _variables(copy, _ENV_OF_MINI)
+    copy.taken += [f"{name} of ~/{_ENV_OF_MINI}" for name in in_file]
+    copy.base_url = _base_url(copy, in_file, f"~/{_ENV_OF_MINI}")
     return copy
 
 
@@ -89,6 +100,18 @@ def environment_of_mini(request: LaunchRequest) -> dict[str, str]:
             hint=f"Name one: `model:` of the agent, or {_MODEL_OF_MINI} in ~/{_ENV_OF_MINI}.",
         )
     return {**found, **({_MODEL_OF_MINI: model} if model else {})}
+
+
+def _base_url(copy: SettingsCopy, in_file: Mapping[str, str], file: str) -> BaseUrl | None:
+    """Return the address that a variable names, where the model that is asked heeds it."""
+    if not _asks_openai(copy):
+        return None
+    given = {**copy.request.environment, **in_file}
+    return base_url_in(copy.request, _BASE_URL, given, file=file if _BASE_URL in in_file else "")
+
+
+def _asks_openai(copy: SettingsCopy) -> bool:
+    return bool(_OF_OPENAI.match(copy.request.choice.model or copy.model))
 
 
 def _variables(copy: SettingsCopy, name: str) -> dict[str, str]:
@@ -115,7 +138,7 @@ def _check_keys(copy: SettingsCopy, config: Record) -> None:
         variable = str(name).upper().replace("-", "_")
         if env.get(variable) != value and not copy.is_passed(str(value)):
             raise AgentError(
-                f"~/{_CONFIG} holds its key in {name}, which no worker is given",
+                f"~/{_CONFIG} has its key in {name}, which plait does not pass to workers",
                 hint=f"Set {variable} to it instead.",
             )
 

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from engine.agents.contract import LaunchRequest
+from engine.agents.base_urls import base_url_in
+from engine.agents.contract import BaseUrl, LaunchRequest
 from engine.agents.options import more_arguments
 from engine.agents.prompting import system_text
 from engine.agents.records import Record, at, text_of
@@ -16,6 +17,8 @@ from engine.redaction import is_key_like
 _PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
 _VARIABLE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=\s*([\"']?)(.*?)\2\s*$", re.MULTILINE)
 _PROVIDER = re.compile(r"--provider[ =](\S+)")
+_BASE_URL = re.compile(r"base_?url", re.IGNORECASE)
+_ADDRESSES_BY_MODEL = "modelProviders"
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 _BY_BROWSER = {"oauth-personal", "qwen-oauth", "login-with-google"}
 """Logins that no worker is given: its own way to log in stands in their place."""
@@ -33,13 +36,17 @@ class TableHome:
         copy: Its files.
         env: Variables that its user keeps in a file, or that a provider of the user's names.
         login: The variable in which that provider has its key, if it is one of them.
+        base_url: The address of a provider of the user's own.
     """
+
+    base_url: BaseUrl | None = None
 
     def __init__(self, table: AgentTable, request: LaunchRequest) -> None:
         """Gather the files."""
         self.copy = SettingsCopy(request, folder=table.user.folder)
         self.env: dict[str, str] = {}
         self.login = ""
+        self._lists_addresses = False
         self._table = table
         self._request = request
         values = {
@@ -58,6 +65,7 @@ class TableHome:
             self._copy_users(own)
         for path, text in own.items():
             self.copy.put(path, text)
+        self.base_url = self.base_url or self._base_url_in_variable()
 
     def _copy_users(self, own: dict[str, str]) -> None:
         """Copy what the user has; what the table writes into the same files goes in as well."""
@@ -102,9 +110,18 @@ class TableHome:
                 self.env[variable] = value
                 self.copy.taken.append(f"{variable} of {self.copy.shown(name)}")
 
+    def _base_url_in_variable(self) -> BaseUrl | None:
+        name = self._table.base_url
+        if not name or self._lists_addresses:
+            return None
+        file = self.copy.shown(self._table.user.variables) if name in self.env else ""
+        given = {**self._request.environment, **self.env}
+        return base_url_in(self._request, name, given, file=file)
+
     def _settings(self, found: Record, shown: str) -> Record:
         user, copy = self._table.user, self.copy
         kept = _picked(found, (*user.provider, *(user.keep if copy.wants_all else ())))
+        self._lists_addresses = _ADDRESSES_BY_MODEL in kept
         if kept:
             copy.taken.append(f"{', '.join(kept)} of {shown}")
         if user.providers and not user.providers_file:
@@ -138,19 +155,23 @@ class TableHome:
     def _check(self, name: str, provider: object, shown: str) -> None:
         if keys := self._keys_in(provider):
             raise AgentError(
-                f"the provider {name!r} of {shown} holds its key in {', '.join(keys)}, which no "
-                "worker is given",
-                hint="Name a variable there, or pass one of the same value on by `sandbox.env`.",
+                f"the provider {name!r} of {shown} has its key in {', '.join(keys)}, which "
+                "plait does not pass to workers",
+                hint="Name a variable there, or pass one with the same value through "
+                "`sandbox.env`.",
             )
         given = {**self._request.environment, **self._request.choice.env}
         for variable in self._references_in(provider):
             if not given.get(variable):
                 raise AgentError(
-                    f"the provider {name!r} wants its key in {variable}, which is not set",
+                    f"the provider {name!r} needs its key in {variable}, which is not set",
                     hint=f"Set {variable}, or name another provider in {shown}.",
                 )
             self.env[variable] = given[variable]
             self.login = self.login or variable
+        for key, text in _texts(provider):
+            if _BASE_URL.fullmatch(key) and not references_in(text):
+                self.base_url = BaseUrl(url=text, named_by=shown)
 
     def _references_in(self, value: object) -> tuple[str, ...]:
         """Return the variables that a value refers to."""

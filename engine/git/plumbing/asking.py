@@ -76,7 +76,7 @@ async def difference(gits: StandingGits[P], old: str, new: str, where: P) -> byt
         # What git does not understand it sends back, and with it all that came before.
         answer = await said.receive_until(end, _MOST)
         if not answer.startswith(head):
-            raise ValueError("these are no trees")
+            raise ValueError("git's answer is not a pair of trees")
         return answer.removeprefix(head)
 
     return await gits.ask(_DIFFERENCE, where, head + end, read)
@@ -95,20 +95,20 @@ async def _merge_fields(said: Said) -> list[bytes]:
         return await said.receive_until(b"\0", _MOST)
 
     if await field() not in {b"0", b"1"}:
-        raise ValueError("this is no answer of a merge")
+        raise ValueError("git's answer is not that of a merge")
     found = [await field()]
     while part := await field():
         found.append(part)
     found.append(b"")
     while count := await field():
         if not count.isdigit():
-            raise ValueError("git gives advice here, and does not say where it ends")
+            raise ValueError("git mixes advice into its answer, and nothing marks its end")
         found += [count, *[await field() for _ in range(int(count) + 2)]]
     return [*found, b""]
 
 
 async def moves(gits: StandingGits[P], steps: bytes, say: str, where: P) -> bool:
-    """Move refs as `update-ref --stdin -z` is told to, all or none; say if they were moved.
+    """Move refs as `update-ref --stdin -z` is asked to, all or none; say if they were moved.
 
     False also where a git died over it: then nobody knows, and the refs have to be looked at.
     """

@@ -1,4 +1,4 @@
-"""A record of our git children under way, so that their locks can be told from anybody else's.
+"""A record of our running git children, which tells their locks from those of others.
 
 A git that is killed leaves its `.lock` files behind and every later call refuses to work. Those of
 our own dead children are removed; a lock that may be somebody else's never is.
@@ -10,12 +10,13 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import psutil
 from anyio import to_thread
+
+from engine.values import dataclass
 
 _ENDING_S = 10
 _EXEC_LOOKS, _EMPTY_LOOKS = 1000, 3
@@ -165,9 +166,9 @@ def _locks(common_dir: str, worktrees: Iterable[str]) -> list[Path]:
 
 def _why_keep(lock: Path, since: int, *, has_living: bool) -> str:
     if has_living:
-        return "a git of ours that outlived its engine is still running"
+        return "a git process of an earlier engine is still running"
     if lock.stat().st_mtime_ns < since:
-        return "it is older than anything of ours"
+        return "it is older than every git process of plait"
     holder = _holder(lock)
     return f"process {holder} holds it" if holder else ""
 

@@ -26,8 +26,8 @@ _GONE = (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceEr
 class Shell:
     """A shell that is open; it runs one command at a time.
 
-    What a command reads and writes goes through files of ours, because a pipe that all of them
-    share would not say where the bytes of one end and those of the next begin.
+    What a command reads and writes goes through files of ours. A pipe that all of them share would
+    not say where the bytes of one end and those of the next begin.
     """
 
     def __init__(self, process: Process, folder: Path) -> None:

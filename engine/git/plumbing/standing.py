@@ -142,7 +142,7 @@ class StandingGits(Generic[P]):
                         await self._end(slot)
 
     async def _end_all(self) -> None:
-        """End them, also those that are just asked: whoever asks is told that there is none."""
+        """End them, also those that are just asked: whoever asks learns that there is none."""
         for slot in self._slots.values():
             if slot.living is not None:
                 kill_group(slot.living.process.pid)

@@ -10,13 +10,13 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 from engine.errors import StoreError
 from engine.store.files import sync_folder
+from engine.values import dataclass
 
 BUSY_SECONDS = 5.0
 PAGE_ROWS = 1_000
@@ -195,9 +195,9 @@ class Database:
             cut_off = mark == version == 0
             raise StoreError(
                 f"{self.path} is not a {schema.what} of plait",
-                hint="Its creation was cut off; it holds nothing and may be removed."
+                hint="Its creation was interrupted; it is empty, so you can remove it."
                 if cut_off
-                else "Another program wrote it; move it away if it should not be there.",
+                else "Another program wrote it; move it away if it does not belong there.",
             )
         if version > schema.version:
             raise StoreError(
@@ -252,12 +252,12 @@ _WRITE_VERSION, _READ_VERSION, _WRITE_AHEAD = 18, 19, 2
 """The bytes of a file's header that say that it has a write-ahead log, and their value."""
 
 _HINTS = {
-    sqlite3.SQLITE_FULL: "Free some disk space; what was committed is safe.",
-    sqlite3.SQLITE_IOERR: "Look for a full, failing or vanished disk; what was committed is safe.",
-    sqlite3.SQLITE_READONLY: "It may only be read here: by its permissions, or as it was opened.",
-    sqlite3.SQLITE_CANTOPEN: "Look at the permissions of the file and of its folder.",
+    sqlite3.SQLITE_FULL: "Free some disk space; committed data is safe.",
+    sqlite3.SQLITE_IOERR: "Look for a full, failing or missing disk; committed data is safe.",
+    sqlite3.SQLITE_READONLY: "It is read-only here: by its permissions, or by how it was opened.",
+    sqlite3.SQLITE_CANTOPEN: "Check the permissions of the file and its folder.",
     sqlite3.SQLITE_BUSY: "Another process is writing it; only one engine may.",
-    sqlite3.SQLITE_CORRUPT: "Move it away; what the agents did is in their recordings and refs.",
+    sqlite3.SQLITE_CORRUPT: "Move it away; the agents' work is in their recordings and refs.",
     sqlite3.SQLITE_NOTADB: "Another program wrote it, or it was overwritten; move it away.",
 }
 

@@ -1,4 +1,4 @@
-"""Over the Agent Client Protocol: the model that is wanted, tools told by a question, refusals."""
+"""Over the Agent Client Protocol: the model that is wanted, tools named by a question, refusals."""
 
 import json
 from typing import Any
@@ -6,8 +6,16 @@ from typing import Any
 import pytest
 
 from engine.agents.acp import AcpStream
-from engine.agents.agent_events import AgentEvent, Asked, ProtocolReply, ToolCalled, ToolEnded
+from engine.agents.agent_events import (
+    AgentEvent,
+    Asked,
+    ProtocolReply,
+    Retrying,
+    ToolCalled,
+    ToolEnded,
+)
 from engine.agents.contract import Ending, LaunchRequest
+from engine.agents.registry import adapter_named
 from engine.plan.model import AgentChoice, PermissionMode, Permissions
 
 OPTION = {"id": "m", "category": "model", "options": [{"value": "opus"}, {"value": "sonnet"}]}
@@ -62,7 +70,7 @@ def test_a_model_that_is_not_known_ends_the_attempt_before_its_prompt() -> None:
     said = opened(stream, configOptions=[OPTION])
     hear(stream, said["id"], error={"code": -32602, "message": "Invalid params"})
     outcome = stream.finish(Ending(exit_code=0))
-    assert "the model 'sonet' is not known to its client: it knows sonnet" in outcome.error
+    assert "its client does not know the model 'sonet': it knows sonnet" in outcome.error
     assert not stream.owed
 
 
@@ -71,7 +79,7 @@ def test_an_agent_that_offers_no_models_does_not_work_with_another() -> None:
     hear(stream, 1, result={})
     events = hear(stream, 2, result={"sessionId": "s"})
     assert not [event for event in events if isinstance(event, ProtocolReply)]
-    assert "lets nobody choose a model" in stream.finish(Ending(exit_code=0)).error
+    assert "does not let plait choose a model" in stream.finish(Ending(exit_code=0)).error
 
 
 @pytest.mark.parametrize(("before", "way"), [("/w", "session/resume"), ("/old", "session/new")])
@@ -167,3 +175,48 @@ def test_notes_of_the_client_s_own_are_no_part_of_its_model_s_words() -> None:
     outcome = stream.finish(Ending(exit_code=0))
     assert outcome.error == "Error: Authentication failed (401)."
     assert outcome.needs_login
+
+
+def told(stream: AcpStream, method: str, **params: Any) -> list[AgentEvent]:
+    record = {"jsonrpc": "2.0", "method": method, "params": params}
+    return stream.feed("out", json.dumps(record).encode() + b"\n")
+
+
+def test_claude_over_acp_is_asked_for_its_retries_and_tells_them() -> None:
+    choice = AgentChoice(name="x", adapter="claude-acp")
+    request = LaunchRequest(choice=choice, prompt="Go.", workspace="/w", home="/h")
+    stream = adapter_named("claude-acp").parser(request)
+    assert isinstance(stream, AcpStream)
+    (reply,) = hear(stream, 1, result={})
+    assert isinstance(reply, ProtocolReply)
+    wanted = json.loads(reply.data)["params"]["_meta"]["claudeCode"]["emitRawSDKMessages"]
+    assert wanted == [{"type": "system", "subtype": "api_retry"}]
+    retry = {"attempt": 2, "retry_delay_ms": 4000, "error_status": 529}
+    events = told(stream, "_claude/sdkMessage", sessionId="s", message=retry)
+    assert events == [Retrying(2, 4.0, "529")]
+
+
+def test_no_other_agent_is_asked_for_more_than_the_protocol_has() -> None:
+    (reply,) = hear(stream_for(), 1, result={})
+    assert isinstance(reply, ProtocolReply)
+    assert "_meta" not in json.loads(reply.data)["params"]
+
+
+def test_what_is_said_beside_a_turn_counts_while_that_lasts() -> None:
+    stream = stream_for(None)
+    line = b"Attempt 1 failed with status 429. Retrying after 4000ms...\n"
+    said = opened(stream)
+    assert Retrying(1, 4.0, "429") in stream.feed("err", line)
+    hear(stream, said["id"], result={"stopReason": "end_turn"})
+    assert Retrying(1, 4.0, "429") not in stream.feed("err", line)  # it kept it back until now
+
+
+def test_codex_over_acp_tells_its_retries() -> None:
+    stream = stream_for()
+    opened(stream, configOptions=[OPTION])
+    why = "exceeded retry limit, last status: 429 Too Many Requests"
+    error = {"message": "Reconnecting... 2/5", "additionalDetails": why, "willRetry": True}
+    update = {"sessionUpdate": "session_info_update", "_meta": {"codex": {"error": error}}}
+    assert told(stream, "session/update", sessionId="s", update=update) == [
+        Retrying(2, None, "429")
+    ]

@@ -82,6 +82,11 @@ def test_the_page_says_which_stories_were_played_with_whom() -> None:
     assert stories.page_table() in PAGE
 
 
+def test_the_page_says_what_each_client_says_of_a_busy_model() -> None:
+    assert set(stories.TELLS_WAIT) == set(stories.CLIENTS)
+    assert stories.wait_table() in PAGE
+
+
 def test_who_cannot_play_a_story_is_said_by_its_capabilities() -> None:
     driven_otherwise = {"scripted", "command", "terminal", "acp", "jsonl", "callable"}
     assert set(stories.CLIENTS) == set(adapters()) - driven_otherwise

@@ -1,6 +1,7 @@
 """A human's word on a permission, as each agent hears it: allowed, or denied with the reason."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from engine.agents.claude import ClaudeStream
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import verdict_of
-from engine.plan.model import AgentChoice
+from engine.plan.model import AgentChoice, PermissionMode, Permissions
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ from engine.plan.model import AgentChoice
         ("Deny:  use uv ", (False, "use uv")),
         ("use uv: it is faster", (False, "use uv: it is faster")),
         ("allowed", (False, "allowed")),
+        ("allow: ls", (False, "allow: ls")),
     ],
 )
 def test_only_allow_allows(answer: str, verdict: tuple[bool, str]) -> None:
@@ -58,6 +60,56 @@ def test_words_that_answer_no_permission_stay_as_they_are() -> None:
     stream = OwnStream(_request("scripted"))
     stream.feed("out", b'{"plait": "ask", "id": "q", "text": "Which?"}\n')
     assert _record(stream.answer("q", "deny: or not"))["answer"] == "deny: or not"
+
+
+def _claude_asks(given: dict[str, str]) -> tuple[ClaudeStream, Asked]:
+    stream = ClaudeStream(_request("claude"))
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": given}
+    record = {"type": "control_request", "request_id": "r", "request": request}
+    (asked,) = stream.feed("out", json.dumps(record).encode() + b"\n")
+    assert isinstance(asked, Asked)
+    return stream, asked
+
+
+def test_claude_runs_the_command_that_was_written_in_place_of_its_own() -> None:
+    given = {"command": "pip install x", "description": "Install x"}
+    stream, asked = _claude_asks(given)
+    assert asked.is_editable
+    answer = _record(stream.answer("r", "allow: pip install --user x"))
+    updated = {**given, "command": "pip install --user x"}
+    assert answer["response"]["response"] == {"behavior": "allow", "updatedInput": updated}
+
+
+def test_another_command_allows_nothing_where_none_was_asked_for() -> None:
+    stream, asked = _claude_asks({"file_path": "/etc/passwd"})
+    assert not asked.is_editable
+    answer = _record(stream.answer("r", "allow: ls"))
+    assert answer["response"]["response"] == {"behavior": "deny", "message": "allow: ls"}
+
+
+def test_a_command_of_several_lines_is_asked_about_and_judged_as_a_whole() -> None:
+    whole = "git status\nrm -rf build"
+    assert _claude_asks({"command": whole})[1].command == whole
+    rules = Permissions(mode=PermissionMode.RULES, allow=("Bash(git status)",))
+    stream = ClaudeStream(replace(_request("claude"), permissions=rules))
+    for command, is_asked in ((whole, True), ("git status", False)):
+        request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": command}}
+        record = {"type": "control_request", "request_id": "r", "request": request}
+        events = stream.feed("out", json.dumps(record).encode() + b"\n")
+        assert any(isinstance(event, Asked) for event in events) is is_asked
+
+
+def test_over_acp_another_command_is_a_refusal_of_the_one_it_asked_for() -> None:
+    stream = AcpStream(_request("acp"))
+    options = [{"optionId": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
+    call = {"title": "pip", "rawInput": {"command": "pip install x"}}
+    params = {"sessionId": "s", "toolCall": call, "options": options}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params}
+    (question,) = stream.feed("out", json.dumps(asked).encode() + b"\n")
+    assert isinstance(question, Asked)
+    assert (question.command, question.is_editable) == ("pip install x", False)
+    answer = _record(stream.answer(question.id, "allow: ls"))
+    assert answer["result"]["outcome"]["optionId"] == "reject_once"
 
 
 def test_over_acp_the_reason_is_the_next_prompt() -> None:

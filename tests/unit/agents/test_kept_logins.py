@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents.logins import kept_login
+from engine.agents.logins import identity_of_login, kept_login
+from engine.agents.registry import adapters
+from engine.errors import AgentNotFound
 from engine.plan.model import AgentChoice
 
 
@@ -78,3 +80,24 @@ def test_workers_of_one_vendor_share_a_login_and_others_do_not() -> None:
     assert choice("claude").login != choice("codex").login
     assert choice("claude").login != choice("claude", env={"ANTHROPIC_API_KEY": "other"}).login
     assert choice("command").login == "mine"
+
+
+@pytest.mark.parametrize("name", adapters())
+def test_every_agent_of_a_vendor_names_by_what_it_logs_in(name: str) -> None:
+    traces = adapters()[name].login
+    is_known = bool(traces.variables or traces.files)
+    assert is_known is choice(name).has_vendor, f"{name}: give it `login`, or NO_VENDOR"
+
+
+@pytest.mark.parametrize("name", [name for name in adapters() if choice(name).has_vendor])
+def test_another_key_of_an_agent_s_own_vendor_is_another_login(name: str) -> None:
+    told = dict.fromkeys(adapters()[name].login.variables, "one")
+    known = identity_of_login(choice(name), told)
+    assert identity_of_login(choice(name), {**told, "OF_ANOTHER_VENDOR_API_KEY": "k"}) == known
+    for variable in told:
+        assert identity_of_login(choice(name), {**told, variable: "another"}) != known
+
+
+def test_an_agent_that_nobody_knows_has_no_login_of_another_s() -> None:
+    with pytest.raises(AgentNotFound, match="nobody"):
+        identity_of_login(choice("nobody"), {"OPENAI_API_KEY": "k"})

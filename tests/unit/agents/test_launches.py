@@ -83,7 +83,7 @@ def test_a_prompt_too_long_to_start_with_is_refused_with_another_way() -> None:
 
 
 def test_a_way_that_is_none_is_refused() -> None:
-    with pytest.raises(AgentError, match="no way for a prompt"):
+    with pytest.raises(AgentError, match="`prompt_via` cannot be"):
         launch("command", argv=("agent",), options={"prompt_via": "telepathy"})
 
 

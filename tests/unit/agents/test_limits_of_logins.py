@@ -135,10 +135,10 @@ def test_a_lost_network_is_known_by_its_words(words: str, *, is_network: bool) -
         ("prompt is too long: 210000 tokens > 200000 maximum", "the context of its model is full"),
         ("Your input exceeds the context window of this model.", "the context of its model"),
         ("This model's maximum context length is 8192 tokens", "the context of its model"),
-        ("Quota exceeded: GenerateRequestsPerDayPerProject, limit 50", "the quota of the day"),
-        ("You have reached your daily limit.", "the quota of the day is used up"),
-        ("You exceeded your current quota, please check your plan", "the account of its login has"),
-        ("Your credit balance is too low to access the API", "the account of its login has no"),
+        ("Quota exceeded: GenerateRequestsPerDayPerProject, limit 50", "the quota for today"),
+        ("You have reached your daily limit.", "the quota for today is used up"),
+        ("You exceeded your current quota, please check your plan", "its account has no credit"),
+        ("Your credit balance is too low to access the API", "its account has no"),
     ],
 )
 def test_what_a_vendor_s_words_come_to_is_said_before_them(said: str, comes_to: str) -> None:

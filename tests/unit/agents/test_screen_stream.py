@@ -72,7 +72,7 @@ def test_signals_that_are_not_wanted_ask_nobody() -> None:
     assert stream.feed("out", NOTICE + b"\x07") == [Started(None, None)]
     assert isinstance(stream.feed("out", b"\x1b]133;B\x07")[0], Asked)
     assert stream.feed("out", b"\x1b]133;C\x07") == [Withdrawn("screen-1")]
-    with pytest.raises(AgentError, match="'screen' is no signal"):
+    with pytest.raises(AgentError, match="`asks_by` cannot be 'screen'"):
         _stream(asks_by="screen")
 
 

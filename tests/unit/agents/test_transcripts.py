@@ -123,12 +123,13 @@ def test_a_good_run_tells_its_tools_its_words_and_its_cost(agent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "status"), [("claude", "429"), ("codex", "429"), ("copilot", "rate_limit")]
+    ("agent", "status"), [("claude", "429"), ("codex", "429"), ("copilot", "429")]
 )
 def test_retries_are_told(agent: str, status: str) -> None:
     events, outcome = replay(agent, "busy")
     retries = [event for event in events if isinstance(event, Retrying)]
-    assert len(retries) == 2
+    # copilot tells when it begins to wait, and when it asks again
+    assert len(retries) == (4 if agent == "copilot" else 2)
     assert {event.status for event in retries} == {status}
     assert outcome.limit is None
 

@@ -1,4 +1,4 @@
-"""Talk between a running agent and its human, the badges meanwhile, and what observers are told."""
+"""Talk between a running agent and its human, the badges meanwhile, the events for observers."""
 
 from dataclasses import replace
 
@@ -176,6 +176,15 @@ def test_a_wait_for_the_model_is_told_with_its_end_until_it_is_over(told: Told):
     ]
     told.tell(f.RateLimitSeen, "a", until=now - 60.0, status="529")  # read anew from a recording
     assert told.events == []
+
+
+def test_a_wait_whose_end_nobody_says_is_told_without_one(told: Told):
+    told.tell(f.RateLimitSeen, "a", until=None, status="429")
+    assert told.events == [RateLimitMet(worker="a/worker_1", attempt=1, until=None, status="429")]
+    assert Badge.RATE_LIMITED in told.worker("a").badges
+    assert told.worker("a").attempt.rate_limited_until is None
+    told.tell(f.RateLimitSeen, "a", until=None)
+    assert Badge.RATE_LIMITED not in told.worker("a").badges
 
 
 def test_the_change_so_far_is_known_while_it_runs_and_told_where_it_differs(told: Told):

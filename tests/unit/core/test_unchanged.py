@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.outcome import candidates, chosen_of, is_choice_due
-from engine.core.report import report
+from engine.core.report import report, waits_for
 from engine.messages.results import Outcome
 from engine.phases import Phase
 from engine.plan.make import parse_policy
@@ -83,6 +83,17 @@ def test_who_changed_nothing_is_no_candidate_beside_those_who_did():
     step = told.state.plan.step("a")
     assert candidates(told.state, step) == (told.worker("a1").id, told.worker("a2").id)
     assert is_choice_due(told.state, step)
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_there_is_nothing_to_choose_where_nobody_changed_anything(*, is_behind: bool):
+    """Unless another step goes on from the chosen one, whatever that has said."""
+    behind = [a_step("b", dependencies=("a",))] if is_behind else []
+    told = a_run(a_step("a", 2, wants_change=True, policy=SETTLED), *behind)
+    ends(told, "a1")
+    ends(told, "a2")
+    assert is_choice_due(told.state, told.state.plan.step("a")) is is_behind
+    assert bool(waits_for(told.state)) is is_behind
 
 
 def test_a_step_behind_it_begins_all_the_same():

@@ -1,4 +1,4 @@
-"""What a worker waits for, not by its agent's fault: a login, its vendor, a network after sleep."""
+"""A worker waits, not by its agent's fault, for a login, its vendor, a network after sleep."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A loop in a thread of its own: whoever asks is answered, or told that it ended."""
+"""A loop in a thread of its own: a question gets an answer, or hears that the loop ended."""
 
 import random
 import sys

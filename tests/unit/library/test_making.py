@@ -79,14 +79,14 @@ def test_a_plain_folder_has_nothing_to_merge_and_threads_are_said() -> None:
 
 def test_nobody_named_is_the_manifests_own_or_an_error() -> None:
     assert Brief(who=AgentSource(), how=WorkSettings(), manifest=manifest()).choice.name == "mine"
-    with pytest.raises(PlanError, match="names no agent"):
+    with pytest.raises(PlanError, match="does not name an agent"):
         _ = Brief(who=AgentSource(), how=WorkSettings(), manifest=None).choice
 
 
 @pytest.mark.parametrize(
     ("who", "why"),
     [
-        (AgentSource(name="a", command=("b",)), "not several"),
+        (AgentSource(name="a", command=("b",)), "give only one"),
         (AgentSource(call=3), "cannot be called"),  # type: ignore[arg-type]
         (AgentSource(name="a", tools=(print,)), "only Agent"),
         (AgentSource(name="a", execution_mode="thread"), "thread"),
@@ -101,7 +101,7 @@ def test_options_are_texts_and_an_argv_is_no_text() -> None:
     assert option_texts({"a": "b", "c": {"d": [1]}}) == {"a": "b", "c": '{"d": [1]}'}
     assert as_command(["a", "b"]) == ("a", "b")
     for wrong in ("a b", []):
-        with pytest.raises(AgentError, match="no argv"):
+        with pytest.raises(AgentError, match="not an argv"):
             as_command(wrong)
 
 

@@ -1,4 +1,4 @@
-"""Every kind of conflict: how it is told, what is open, what can be chosen, what that leaves."""
+"""Every kind of conflict: its words, what is open, what can be chosen, what that leaves."""
 
 from dataclasses import replace
 

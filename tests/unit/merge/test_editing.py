@@ -115,13 +115,13 @@ def test_a_marker_left_alone_is_refused_with_its_line(session: ResolutionSession
     broken = b"".join(lines)
     assert session.edited(PATH, broken).open_hunks(PATH)
     del lines[1]
-    with pytest.raises(ValueError, match="line 3: a marker"):
+    with pytest.raises(ValueError, match="line 3: a conflict marker"):
         session.edited(PATH, b"".join(lines))
 
 
 def test_markers_of_another_file_are_refused(session: ResolutionSession):
     other = ResolutionSession((make(target=TARGET + b"x\n", incoming=INCOMING + b"y\n"),))
-    with pytest.raises(ValueError, match="not this file's"):
+    with pytest.raises(ValueError, match="do not belong to this file"):
         session.edited(PATH, text_of(other))
 
 

@@ -113,7 +113,7 @@ def test_a_choice_that_does_not_fit_is_refused(session: ResolutionSession):
         session.choose(A, 0, "combined")
     with pytest.raises(KeyError):
         session.choose(b"no such file", 0, "target")
-    with pytest.raises(ValueError, match="no choice"):
+    with pytest.raises(ValueError, match="not a choice"):
         session.choose_whole(A, Whole.MOVE)
     with pytest.raises(ValueError, match="only one place"):
         session.choose_place(A, "target")

@@ -76,7 +76,7 @@ def test_a_composite_takes_hunks_from_several(weaving: Weaving):
 def test_alternatives_together_are_refused_with_names_and_place(weaving: Weaving):
     made = weaving.compose([hunk_of(weaving, "A", line=4).key, hunk_of(weaving, "C", line=4).key])
     assert isinstance(made, WeavingRefused)
-    assert "change the same place of api.py, line 5" in made.reason
+    assert "change the same lines of api.py, at line 5" in made.reason
     assert len(made.clashes) == 1
 
 

@@ -130,7 +130,7 @@ def test_a_policy_that_is_named_goes_first():
 
 
 def test_a_policy_that_is_none_is_refused_even_where_one_worker_needs_none():
-    with pytest.raises(PlanError, match="no policy"):
+    with pytest.raises(PlanError, match="not a policy"):
         plan_from_prompts(["x"], defaults=PlanDefaults(policy="foo"))
 
 
@@ -153,14 +153,14 @@ def test_a_prompt_of_the_command_line_is_literal(prompt: str):
     [
         ([], ["claude"], None, "there is no prompt"),
         (["x", " "], ["claude"], None, "there is no prompt"),
-        (["x"], [], None, "names no agent"),
+        (["x"], [], None, "does not name an agent"),
         (["x"], ["claude:0"], None, "0 candidates of 'claude'"),
         (["x"], ["claude"], 0, "0 candidates of 'claude'"),
         (["x"], [], -1, "-1 candidates"),
-        (["x"], ["claude:two"], None, "'claude:two' names no agent"),
-        (["x"], ["claude:²"], None, "names no agent"),
-        (["x"], ["claude:99999999999"], None, "names no agent"),
-        (["x"], [":2"], None, "names no agent"),
+        (["x"], ["claude:two"], None, "'claude:two' does not name an agent"),
+        (["x"], ["claude:²"], None, "does not name an agent"),
+        (["x"], ["claude:99999999999"], None, "does not name an agent"),
+        (["x"], [":2"], None, "does not name an agent"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(

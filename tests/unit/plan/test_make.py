@@ -24,6 +24,7 @@ from engine.plan.model import (
     PlannedStep,
     RetryMode,
     RetryRule,
+    ReviewRules,
 )
 from engine.policies import Backoff, ChooseBy, MergeMode, Policy, PolicyKind
 from engine.spec.load import load_manifest, manifest_from
@@ -116,7 +117,7 @@ def test_a_matrix_has_one_worker_for_each_item():
                reason="runtime.max_concurrent_workers is 2")),
         ({"max_concurrent_agents": 11}, {},
          Clamp(where="s1.max_concurrent_agents", asked=11, given=10,
-               reason="an agent is told at most 10 sub-agents")),
+               reason="an agent may have at most 10 sub-agents")),
         ({"strategy": {"matrix": {"items": ["a"], "max_concurrency": 9}}},
          {"max_concurrent_workers": 4},
          Clamp(where="s1.strategy.matrix.max_concurrency", asked=9, given=4,
@@ -224,7 +225,7 @@ def test_a_policy_is_read(words: str, policy: Policy):
     "words", ["", "first", "first(0)", "first(-1)", "quorum:", "ALL", "first(1:"]
 )
 def test_what_is_no_policy_is_refused(words: str):
-    with pytest.raises(PlanError, match="is no policy"):
+    with pytest.raises(PlanError, match="is not a policy"):
         parse_policy(words)
 
 
@@ -278,6 +279,19 @@ def test_the_runtime_and_workspace_come_through():
     rules = plan({}, runtime={"sandbox": {"network": {"allow": ["a.org"]}, "docker": True}})
     assert rules.runtime.holes.network == Network(mode="allow", allow=("a.org",))
     assert rules.runtime.holes.has_docker
+
+
+def test_the_help_with_conflicts_comes_through():
+    rules = make_plan(load_manifest(EXAMPLE.encode(), file="f"), source="plait.yaml").review
+    assert rules.assist is not None
+    assert (rules.assist.agent.adapter, rules.assist.agent.model) == ("claude", "haiku")
+    assert (rules.assist.requests, rules.assist.usd, rules.assist.seconds) == (10, 0.5, 600)
+    assert rules.command_for("web/uv.lock") == "uv lock"
+    assert rules.formatter_of("src/a.py") == "ruff format -"
+    assert (rules.command_for("my-uv.lock"), rules.formatter_of("src/a.pyi")) == ("", "")
+    placed = ReviewRules(regenerate={"web/*.lock": "make"})
+    assert placed.command_for("web/a.lock") == "make"
+    assert placed.command_for("other/web/a.lock") == ""
 
 
 def test_a_command_line_overrules_the_manifest():
@@ -346,7 +360,7 @@ def built(*steps: StepSpec) -> Manifest:
         ),
         ((StepSpec(name="a", agent="nope", prompt="x"),), AgentNotFound, "'nope'"),
         ((StepSpec(name="a", agent="acp", prompt="x"),), AgentNotFound, "'acp'"),
-        ((StepSpec(name="a", prompt="x"),), PlanError, "names no agent"),
+        ((StepSpec(name="a", prompt="x"),), PlanError, "does not name an agent"),
         ((StepSpec(name="a", prompt="x", persona="p"),), PlanError, "persona 'p'"),
         ((StepSpec(name="a", agent="pi", prompt="x", policy="first(2)"),), PlanError, "needs 2"),
         ((StepSpec(name="a", run="x"), StepSpec(name="a", run="y")), PlanError, "same name"),

@@ -73,6 +73,17 @@ def test_the_best_agent_found_works():
     assert manifest.pipelines[0].steps[0].agent == "codex"
 
 
+def test_an_agent_that_is_there_goes_before_one_that_plays_a_script():
+    manifest = read(ProjectFacts(agents=("scripted", "codex")))
+    assert list(manifest.agents) == ["codex"]
+
+
+def test_an_agent_that_is_not_installed_is_marked():
+    marked = "claude: {adapter: claude}   # not installed here"
+    assert marked in init_manifest(ProjectFacts(agents=("scripted",)))
+    assert marked not in init_manifest(ProjectFacts(agents=("claude",)))
+
+
 def test_local_files_are_copied_in():
     assert read(ProjectFacts(files={".env"})).workspace.include == (".env",)
 

@@ -27,7 +27,7 @@ FIRST, SECOND, THIRD = (WorkerId("a", n) for n in (1, 2, 3))
 
 
 class Fence:
-    """A shelter that keeps everybody from everything, or nobody from anything."""
+    """A sandbox that keeps everybody from everything, or nobody from anything."""
 
     is_open = True
 
@@ -75,7 +75,7 @@ class Ground:
         return TreeQuestion(worker, self.sight.before(self.state, worker, self.known)[0])
 
     def end(self, *several: TreeQuestion) -> list[set[str]]:
-        """Return what each is told, when all end together; what each is told alone is the same."""
+        """Return the result of each when all end together; the result of each alone is the same."""
         alone = [_names(*self.sight.after(self.state, self.known, [each])) for each in several]
         together = self.sight.after(self.state, self.known, several)
         assert alone == [_names(each) for each in together]

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Oracle:
-    """Answers when it is told to; remembers who was answered together."""
+    """Answers when the test lets it; remembers who was answered together."""
 
     def __init__(self) -> None:
         self.rounds: list[list[int]] = []

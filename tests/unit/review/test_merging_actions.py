@@ -1,4 +1,4 @@
-"""What a human does about conflicts, and what a console is shown of them: values in, values out."""
+"""A human resolves conflicts, and a console shows them: values in, values out."""
 
 import pytest
 
@@ -69,12 +69,15 @@ def test_the_text_of_a_file_comes_only_where_it_is_asked_for():
     [
         (c.ChooseHunk(path="g", hunk=0, choice="target"), "no such conflict: g"),
         (c.ChooseHunk(path="f", hunk="0" * 20, choice="target"), "no such conflict: 0000"),
-        (c.ChooseHunk(path="f", hunk=0, choice="best"), "cannot be chosen"),
+        (c.ChooseHunk(path="f", hunk=0, choice="best"), "this choice is not possible"),
         (c.PickLines(path="f", hunk=0, lines=(c.PickedLine(side="base", at=9),)), "does not fit"),
-        (c.ChooseWhole(path="f", choice="both"), "no choice"),
+        (c.ChooseWhole(path="f", choice="both"), "not a choice"),
         (c.ChoosePlace(path="f", place="target"), "only one place"),
         (c.SetFile(path="f", text="x", mode="040000"), "not a mode"),
-        (c.EditFile(path="f", text="<<<<<<< a [hunk " + "0" * 20 + "]\n"), "line 1: a marker"),
+        (
+            c.EditFile(path="f", text="<<<<<<< a [hunk " + "0" * 20 + "]\n"),
+            "line 1: a conflict marker",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(action: c.ResolutionAction, said: str):

@@ -7,7 +7,7 @@ import pytest
 from engine.core import facts as f
 from engine.limits import Limits
 from engine.messages import commands as c
-from engine.messages.results import Badge
+from engine.messages.results import Badge, Question
 from engine.phases import Phase
 from engine.plan.model import RetryMode
 from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
@@ -46,7 +46,7 @@ def test_a_name_that_means_several_is_refused_with_all_of_them():
 
 
 def test_a_name_that_means_nobody_is_refused():
-    assert "no worker" in refusal(a_run(a_step("a")), c.Steer(worker="b", text="x")).reason
+    assert "not a worker" in refusal(a_run(a_step("a")), c.Steer(worker="b", text="x")).reason
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_run_in_which_only_a_review_is_left_cannot_be_stopped():
     told = a_run(a_step("a"), a_step("b"), max_concurrent_workers=2)
     told.does("a")
     told.fails("b")
-    assert "waits for review" in refusal(told, c.StopRun()).reason
+    assert "wait for review" in refusal(told, c.StopRun()).reason
     assert told.worker("a").phase is Phase.REVIEWING
 
 
@@ -155,10 +155,37 @@ def test_an_answer_goes_to_the_question_it_names_or_the_oldest():
     assert [question.id for question in told.worker("a").attempt.questions] == ["q2"]
 
 
+def _asks_to_run(*, is_editable: bool) -> Told:
+    told = a_run(a_step("a"))
+    told.ready("a")
+    asked = Question(
+        id="q", text="Bash: pip", is_permission=True, command="pip", is_editable=is_editable
+    )
+    told.tell(f.AgentAsked, "a", question=asked)
+    return told
+
+
+def test_another_command_is_allowed_once_where_the_agent_runs_it():
+    told = _asks_to_run(is_editable=True)
+    kept = c.Answer(worker="a", answer="allow: uv", is_for_run=True)
+    assert "only be allowed once" in refusal(told, kept).reason
+    fact = ruling(told, c.Answer(worker="a", answer="allow: uv"))
+    assert isinstance(fact, f.HumanAnswered)
+    assert fact.answer == "allow: uv"
+
+
+def test_another_command_is_refused_by_name_where_the_agent_runs_only_its_own():
+    told = _asks_to_run(is_editable=False)
+    refused = refusal(told, c.Answer(worker="a", answer="allow: uv"))
+    assert "runs only the command that it asked for" in refused.reason
+    assert "deny" in refused.hint
+    ruling(told, c.Answer(worker="a", answer="allow"))
+
+
 def test_a_step_joins_a_run_only_if_it_fits():
     told = a_run(a_step("a"))
     assert "already" in refusal(told, c.AddStep(step=a_step("a"))).reason
-    assert "no step" in refusal(told, c.AddStep(step=a_step("b", dependencies=("z",)))).reason
+    assert "not a step" in refusal(told, c.AddStep(step=a_step("b", dependencies=("z",)))).reason
     assert "no workers" in refusal(told, c.AddStep(step=a_step("b", 0))).reason
     twice = a_step("b").workers * 2
     broken = c.AddStep(step=a_step("b"))

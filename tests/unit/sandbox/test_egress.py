@@ -135,7 +135,7 @@ def test_an_allowed_name_does_not_lead_back_to_this_machine(
         return [(family, socket.SOCK_STREAM, 0, "", (address, 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", find)
-    with pytest.raises(HostRefused, match="leads to"):
+    with pytest.raises(HostRefused, match="resolves to"):
         Gate(["example.org"], log[1]).connect("example.org", 443)
 
 

@@ -164,17 +164,17 @@ def test_on_landlock_a_hole_for_sockets_opens_them_all():
     machine = forced(FULL, {"PLAIT_SANDBOX": "landlock"})
     assert keeps_content(machine, asking())
     assert not keeps_content(machine, replace(asking(), holes=SandboxHoles(ssh_agent=True)))
-    assert "daemons can be reached" not in files_row(machine, SandboxHoles()).reason
+    assert "reach Unix sockets" not in files_row(machine, SandboxHoles()).reason
     opened = files_row(machine, SandboxHoles(ssh_agent=True))
     assert opened.level is Level.ADVISORY
-    assert "daemons can be reached" in opened.reason
+    assert "reach Unix sockets" in opened.reason
     assert files_row(FULL, SandboxHoles(ssh_agent=True)).level is Level.ENFORCED
 
 
 def test_a_hole_that_leads_nowhere_is_told():
     holes = SandboxHoles(paths=("/usr", "~/.npmrc", "relative", "/nowhere:rw"), ssh_agent=True)
     said = files_row(FULL, holes).reason
-    assert "not there to be opened: ~/.npmrc, relative, /nowhere:rw" in said
+    assert "opened by you, but missing: ~/.npmrc, relative, /nowhere:rw" in said
     assert "opened by you: /usr" in said
 
 

@@ -58,15 +58,15 @@ def test_a_step_that_agrees_is_read(step: str):
         (
             "prompt: x, concurrency: 1, strategy: {matrix: {items: [a]}}",
             (
-                "steps[0].concurrency: cannot stand beside `strategy.matrix`: a matrix has one "
-                "worker for each item, replicas have the same prompt|"
+                "steps[0].concurrency: cannot be combined with `strategy.matrix`: a matrix has "
+                "one worker for each item, and replicas share one prompt|"
             ),
         ),
         (
             "prompt: x, variants: [{model: a}], strategy: {matrix: {items: [a]}}",
             (
-                "steps[0].variants: cannot stand beside `strategy.matrix`: a matrix has one worker "
-                "for each item, replicas have the same prompt|"
+                "steps[0].variants: cannot be combined with `strategy.matrix`: a matrix has one "
+                "worker for each item, and replicas share one prompt|"
             ),
         ),
         (
@@ -79,21 +79,21 @@ def test_a_step_that_agrees_is_read(step: str):
         ),
         (
             "prompt: x, models: [a, b, a]",
-            "steps[0].models[2]: the model 'a' stands there twice|",
+            "steps[0].models[2]: the model 'a' is listed twice|",
         ),
         (
             "prompt: x, variants: [{model: a, models: [b, c]}]",
-            "steps[0].variants[0].model: says the same as `models`; keep one|",
+            "steps[0].variants[0].model: duplicates `models`; keep one|",
         ),
         (
             "run: make, models: [a]",
-            "steps[0].models: means nothing beside `run`, where no agent works|",
+            "steps[0].models: has no effect with `run`, because no agent works there|",
         ),
         (
             "prompt: x, models: [a], strategy: {matrix: {items: [a]}}",
             (
-                "steps[0].models: cannot stand beside `strategy.matrix`: a matrix has one worker "
-                "for each item, replicas have the same prompt|"
+                "steps[0].models: cannot be combined with `strategy.matrix`: a matrix has one "
+                "worker for each item, and replicas share one prompt|"
             ),
         ),
         (
@@ -117,7 +117,7 @@ def test_a_step_that_agrees_is_read(step: str):
         ),
         (
             "prompt: x, strategy: {matrix: {items: [a, b, a]}}",
-            "steps[0].strategy.matrix.items[2]: the item 'a' stands there twice|",
+            "steps[0].strategy.matrix.items[2]: the item 'a' is listed twice|",
         ),
         (
             "agent: fast",
@@ -125,16 +125,19 @@ def test_a_step_that_agrees_is_read(step: str):
         ),
         (
             "run: x, agent: fast",
-            "steps[0].agent: means nothing beside `run`, where no agent works|",
+            "steps[0].agent: has no effect with `run`, because no agent works there|",
         ),
-        ("run: x, prompt: y", "steps[0].prompt: means nothing beside `run`, where no agent works|"),
+        (
+            "run: x, prompt: y",
+            "steps[0].prompt: has no effect with `run`, because no agent works there|",
+        ),
         (
             "prompt: x, merge: choose, strategy: {matrix: {items: [a]}}",
-            "steps[0].merge: the cells of a matrix do different work; write each or none|",
+            "steps[0].merge: the cells of a matrix do different work; write `each` or `none`|",
         ),
         (
             "prompt: x, merge: none, choose: human",
-            "steps[0].choose: means nothing where no candidate is chosen|",
+            "steps[0].choose: has no effect if no candidate is chosen|",
         ),
         (
             "prompt: x, choose: check",
@@ -142,17 +145,20 @@ def test_a_step_that_agrees_is_read(step: str):
         ),
         (
             "prompt: x, timeout_minutes: 1, limits: {time_seconds: 60}",
-            "steps[0].timeout_minutes: says the same as limits.time_seconds; keep one|",
+            "steps[0].timeout_minutes: duplicates limits.time_seconds; keep one|",
         ),
-        ("prompt: x, agent: fats", "steps[0].agent: 'fats' is no agent|fast"),
+        ("prompt: x, agent: fats", "steps[0].agent: there is no agent 'fats'|fast"),
         (
             "prompt: x, variants: [{agent: codecs}]",
-            "steps[0].variants[0].agent: 'codecs' is no agent|codex",
+            "steps[0].variants[0].agent: there is no agent 'codecs'|codex",
         ),
-        ("prompt: x, agent: acp", "steps[0].agent: 'acp' is no agent; known here: fast, scripted"),
+        (
+            "prompt: x, agent: acp",
+            "steps[0].agent: there is no agent 'acp'; known here: fast, scripted",
+        ),
         (
             "prompt: x, persona: p",
-            "steps[0].persona: 'p' is no persona; known here: there is none|",
+            "steps[0].persona: there is no persona 'p'; known here: none|",
         ),
         (
             "prompt: 'do {item}'",
@@ -167,7 +173,7 @@ def test_a_step_that_agrees_is_read(step: str):
         ),
         (
             "prompt: x, dependencies: [t]",
-            "steps[0].dependencies[0]: 't' is no step; known here: s|",
+            "steps[0].dependencies[0]: there is no step 't'; known here: s|",
         ),
     ],
 )
@@ -203,7 +209,7 @@ def test_an_unknown_dependency_names_the_nearest_step():
     found = problems(
         "  - {name: design, prompt: x}\n  - {name: b, prompt: x, dependencies: [desing, design]}\n"
     )
-    assert found == ["6:41 steps[1].dependencies[0]: 'desing' is no step|design"]
+    assert found == ["6:41 steps[1].dependencies[0]: there is no step 'desing'|design"]
 
 
 def test_a_repeated_step_name_is_told():
@@ -253,8 +259,8 @@ def test_a_step_without_an_agent_takes_the_only_one(head: str, is_named: bool): 
     [
         ("{adapter: command}", "a: the adapter command needs `argv`: the program to run"),
         ("{adapter: acp, argv: [x]}", None),
-        ("{adapter: claude, argv: [x]}", "a.argv: means nothing to the adapter claude"),
-        ("{adapter: codex, script: x}", "a.script: means nothing to the adapter codex"),
+        ("{adapter: claude, argv: [x]}", "a.argv: the adapter claude does not use it"),
+        ("{adapter: codex, script: x}", "a.script: the adapter codex does not use it"),
         ("{adapter: scripted, script: [{say: x}]}", None),
         ("{adapter: command, argv: [x], terminal: true, events: false, prompt_via: stdin}", None),
     ],
@@ -274,7 +280,7 @@ def test_a_directory_merges_nothing(merge: str):
 
 def test_an_address_of_no_database_is_told():
     head = "agents: {a: {adapter: claude}}\nruntime: {database: {url_env: HISTORY}}"
-    assert "means nothing without" in problems("  - {name: s, prompt: x}\n", head=head)[0]
+    assert "has no effect without" in problems("  - {name: s, prompt: x}\n", head=head)[0]
 
 
 @pytest.mark.parametrize(("named", "is_refused"), [("HISTORY", True), ("OTHER", False)])
@@ -292,7 +298,7 @@ def test_no_hole_hands_agents_the_address_of_the_shared_history(*, named: str, i
 
 @pytest.mark.parametrize(
     ("setting", "why"),
-    [("isolation_strategy: directory", "only what git knows"), ("execution_mode: thread", "own")],
+    [("isolation_strategy: directory", "only tracked files"), ("execution_mode: thread", "own")],
 )
 def test_what_binds_workers_to_this_machine_cannot_stand_beside_another_site(
     setting: str, why: str
@@ -305,13 +311,13 @@ def test_what_binds_workers_to_this_machine_cannot_stand_beside_another_site(
 
 def test_a_step_names_a_site_that_there_is():
     (found,) = problems("  - {name: s, agent: claude, prompt: x, site: childe}\n")
-    assert found.endswith("'childe' is no site|child"), found
+    assert found.endswith("there is no site 'childe'|child"), found
 
 
 def test_a_step_that_lives_elsewhere_is_bound_to_no_machine():
     head = "agents: {a: {adapter: claude}}\nruntime: {isolation_strategy: directory}"
     (found,) = problems("  - {name: s, prompt: x, merge: none, site: child}\n", head=head)
-    assert "only what git knows is carried there" in found
+    assert "only tracked files are copied there" in found
 
 
 CLUSTER = (
@@ -332,7 +338,7 @@ def test_a_cluster_is_a_site_under_its_name(default: str, step: str):
         ("{child: {ray: {address: h:1}}}", "the name child is taken"),
         ("{a/b: {ray: {address: h:1}}}", "letters, digits"),
         ("{box: child}", "expected a mapping"),
-        ("{default: box}", "'box' is no site"),
+        ("{default: box}", "there is no site 'box'"),
         ("{box: {ray: {address: h:1, resources: {gpu: 0}}}}", "expected more than 0"),
     ],
 )

@@ -203,7 +203,7 @@ def test_a_step_name_is_accepted(name: str):
 @pytest.mark.parametrize("name", ["", "A", "-a", "_a", "a b", "a/b", "a.b", "ä", "a" * 41, "a\\n"])
 def test_a_step_name_is_refused(name: str):
     found = problems(STEP.replace("name: s,", f'name: "{name}",'))
-    assert "a name of 1 to 40 small letters" in found[0]
+    assert "a name of 1 to 40 lowercase letters" in found[0]
 
 
 def test_unions_are_read_by_their_shape():
@@ -224,9 +224,12 @@ def test_a_dict_is_read_like_a_file():
     ("values", "complaint"),
     [
         ({"pipelines": 3}, "<dict>:1:1: pipelines: expected a list, found the number 3"),
-        ({"pipelines": [object()]}, "<dict>:1:1: pipelines[0]: holds a object, which"),
+        ({"pipelines": [object()]}, "<dict>:1:1: pipelines[0]: has a value of type object, which"),
         ({3: "x"}, "<dict>:1:1: has a key that is not text: 3"),
-        ({"runtime": {"land": {"style": b"x"}}}, "<dict>:1:1: runtime.land.style: holds a bytes"),
+        (
+            {"runtime": {"land": {"style": b"x"}}},
+            "<dict>:1:1: runtime.land.style: has a value of type bytes",
+        ),
     ],
 )
 def test_a_wrong_dict_is_told_by_its_key(values: dict[str, object], complaint: str):

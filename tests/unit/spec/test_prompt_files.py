@@ -1,4 +1,4 @@
-"""Texts in files: read once, put into the manifest, and told where they are missing."""
+"""Texts in files are read once and put into the manifest; a problem names a missing one."""
 
 from collections.abc import Callable
 
@@ -60,8 +60,8 @@ def test_missing_files_are_told_where_they_are_named():
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"a\0b", "is not a text: it has a NUL byte"),
-        (b"a" * (LARGEST_BYTES + 1), "has 262145 bytes; at most 262144 are read"),
+        (b"a\0b", "is not text: it has a NUL byte"),
+        (b"a" * (LARGEST_BYTES + 1), "has 262145 bytes; plait reads at most 262144"),
     ],
 )
 def test_what_is_no_prompt_is_refused(data: bytes, complaint: str):
@@ -116,5 +116,5 @@ def test_a_placeholder_in_a_file_is_checked_at_the_file():
 
 def test_both_texts_are_one_too_many():
     source = SOURCE.replace("prompt_file: s.md", "prompt_file: s.md, prompt: x")
-    with pytest.raises(SpecError, match="says the same as `prompt`"):
+    with pytest.raises(SpecError, match="duplicates `prompt`"):
         load(source)

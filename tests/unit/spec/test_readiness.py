@@ -19,7 +19,7 @@ def test_what_is_not_built_is_refused_at_its_place():
     keys = [(p.line, p.column, p.key) for p in caught.value.problems]
     assert keys == [(1, 75, "pipelines[0].steps[0].choose")]
     for problem, row in zip(caught.value.problems, UNREADY, strict=True):
-        assert problem.message == f"cannot be done: {row.reason}"
+        assert problem.message == f"is not possible: {row.reason}"
 
 
 def test_other_values_of_the_same_keys_are_fine():

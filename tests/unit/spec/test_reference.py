@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engine.limits import KINDS
 from engine.spec import reference
 from engine.spec.pipeline import Manifest
 from engine.spec.words import ADAPTERS, WORKER_CAP
@@ -31,6 +32,14 @@ def test_every_key_has_a_description():
         for key, known in model.model_fields.items():
             assert known.description, f"{path}.{key}"
             assert f"| `{key}` |" in reference.page()
+
+
+def test_the_page_tells_the_default_of_every_limit_that_has_one():
+    table = reference.page().partition("### `runtime.limits`")[2].partition("\n###")[0]
+    for name, kind in KINDS.items():
+        (row,) = [line for line in table.splitlines() if line.startswith(f"| `{name}` |")]
+        shown = row.split(" | ")[2]
+        assert shown.strip("` ") == ("" if kind.default is None else f"{kind.default:.0f}"), row
 
 
 def test_the_page_tells_the_three_levels_together():

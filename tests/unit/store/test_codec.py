@@ -213,7 +213,7 @@ class OddKeys:
     [
         (Ambiguous, "cannot tell apart"),
         (Tagged, "has a field called 'type'"),
-        (Unwritable, "nothing known of how to write"),
+        (Unwritable, "has no JSON form"),
         (OddKeys, "keys of a JSON object are texts"),
     ],
 )

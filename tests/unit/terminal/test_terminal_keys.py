@@ -1,4 +1,4 @@
-"""What keys, pastes and the mouse send, and what a program tells by its own signals."""
+"""Keys, pastes and the mouse send their bytes, and a program's own signals are understood."""
 
 import pytest
 

@@ -59,7 +59,7 @@ def test_strands_leave_the_branch_cross_and_come_back():
         "│ ✗ │  write/worker_3@1 meets a conflict  2 files",
         "●─┼─╯  write/worker_2@2 lands  +3 -1  main  by ada  $0.25",
         "●─╯    write/worker_3@1 lands  +3 -1  main  by ada  $0.25",
-        "├─╮    write/worker_3@1 is taken back",
+        "├─╮    write/worker_3@1 is undone",
     ]
 
 

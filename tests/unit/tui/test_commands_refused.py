@@ -1,4 +1,4 @@
-"""Test what the system refuses is told with what to do about it."""
+"""A refusal of the system is reported with what to do about it."""
 
 import argparse
 import errno
@@ -11,7 +11,8 @@ from tui.commands import base
 
 
 @pytest.mark.parametrize(
-    ("number", "advice"), [(errno.EACCES, "allowed to write"), (errno.ENOSPC, "Make room")]
+    ("number", "advice"),
+    [(errno.EACCES, "must be able to write"), (errno.ENOSPC, "Free some space")],
 )
 def test_what_the_system_refuses_comes_with_advice(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, advice: str

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.messages import commands as c
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, opened
 from tests.support.mouse import at, click, drag, wheel
@@ -45,7 +46,7 @@ async def test_candidates_stand_beside_each_other_with_figures_and_consensus():
     async with Comparing() as console:
         await console.shows("✓ passed in its own tree", "✗ failed")
         await console.shows("214 passed", "2 failed of 216", "8 files +88", "6:12", "44.0k")
-        await console.shows("2 of 3 alike", "all alike", "differ", "only B", "same as A")
+        await console.shows("2 of 3 equal", "all equal", "differ", "only B", "same as A")
         await console.shows("tests/worker_1 waits for this choice")
 
 
@@ -89,7 +90,7 @@ async def test_any_two_candidates_are_compared_one_pair_after_the_other():
     async with Comparing() as console:
         console.port.diffs[SECOND] = console.port.diffs[FIRST]
         await console.do("right", "diff")
-        await console.shows("implement/worker_2 → implement/worker_3", "d goes on to the next one")
+        await console.shows("implement/worker_2 → implement/worker_3", "d goes to the next one")
         await console.do("diff")
         await console.shows("implement/worker_2 → implement/worker_1")
         await console.do("diff")
@@ -113,7 +114,7 @@ async def test_moving_goes_to_where_candidates_differ():
         await console.do("previous", "previous")
         assert pane_of(console).at == 0
         await console.do("previous")
-        await console.shows("no hunk further up differs")
+        await console.shows("no more differing hunks up")
 
 
 async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
@@ -126,13 +127,13 @@ async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
         await console.do("down", "mark")
         await console.shows("check stale, not run on this mix")
         await console.do("merge")
-        await console.shows("m refused: there is no composite")
+        await console.shows("m refused: the mix is not made yet")
 
 
 async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
     async with Comparing() as console:
         await console.do("yes")
-        await console.shows("a refused: its diff was not opened yet.  3 opens it")
+        await console.shows("a refused: you have not opened its diff yet. 3 opens it")
         assert console.port.commands == []
         await console.do("go_diff", "go_compare", "yes")
         assert console.port.commands == [c.Choose(worker=FIRST, run="2f1c", seen=_SEEN)]
@@ -159,6 +160,21 @@ async def test_two_candidates_are_compared_directly_and_escape_leads_back():
         await console.shows("implement/worker_1 → implement/worker_3", "_parse_quoted()")
         await console.do("down", "leave")
         await console.shows("HUNKS 5")
+
+
+async def test_between_candidates_moved_code_is_shown_in_full_and_a_tab_is_no_blank():
+    gone = tuple(DiffLine(Sign.REMOVED, f"    value_{n} = {n}", n) for n in range(1, 5))
+    come = tuple(DiffLine(Sign.ADDED, line.text, None, line.old) for line in gone)
+    odd = (DiffLine(Sign.REMOVED, "\tx = 1", 9), DiffLine(Sign.ADDED, "    x = 1", None, 9))
+    files = [
+        FileDiff(path=f"{n}.py", hunks=(Hunk(lines=lines),))
+        for n, lines in enumerate((gone, come, odd))
+    ]
+    change = ChangeDiff(against="main", files=tuple(files))
+    port = ReviewPort(choosing_view(), diffs={FIRST: change, THIRD: change})
+    async with Comparing(port, size=(120, 40)) as console:
+        await console.do("diff")
+        await console.shows("\u2212»    value_1 = 1", "+»    value_1 = 1", "→   x = 1", "····x = 1")
 
 
 async def test_a_hunk_is_shown_in_full_for_every_candidate():
@@ -198,7 +214,7 @@ async def test_a_click_on_a_column_or_a_cell_goes_to_that_candidate():
         await click(console, "✗ failed")
         await console.shows(f"{SECOND} cannot be chosen: ")
         await click(console, "8 files +88")
-        await console.shows(f"chooses {FIRST} whole")
+        await console.shows(f"chooses all of {FIRST}")
         x, y = at(console, "differ")
         await console.pilot.click(offset=(x - 5, y))
         await console.do()
@@ -219,7 +235,7 @@ async def test_a_click_on_the_box_of_a_hunk_takes_it_and_another_leaves_it():
 
 async def test_two_clicks_on_a_hunk_show_it_in_full():
     async with Comparing() as console:
-        await click(console, "all alike", times=2)
+        await click(console, "all equal", times=2)
         await console.shows("esc closes", "before")
 
 

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.anyio
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
 RUNNING = "implement/worker_1"
 SEEN = Seen(tree="b1b1b1b1", attempt=1)
-"""What every console shows of the worker in review."""
+"""The change of the worker in review that every console shows."""
 
 
 def _port(**more: object) -> FakePort:
@@ -76,7 +76,7 @@ async def test_a_question_that_is_cut_off_is_opened_before_it_can_be_allowed():
         assert console.screen.kind == "inbox"
         await console.do("yes")
         assert console.port.commands == []
-        await console.shows("the question goes on below")
+        await console.shows("the question continues below")
         await console.do("page_down", "page_down", "page_down", "page_down", "yes")
         assert isinstance(console.port.commands[0], Answer)
 
@@ -125,7 +125,7 @@ async def test_what_is_asked_is_answered_by_its_key_or_by_yes_and_no(key: str, s
     async with opened() as console:
         console.screen.session.worker = RUNNING
         await console.do("no")
-        await console.shows("Stop implement/worker_1?", "x y does it   esc n leaves it")
+        await console.shows("Stop implement/worker_1?", "x y yes   esc n no")
         await console.press(key)
         assert console.port.commands == [StopWorker(worker=RUNNING, run="2f1c")] * stopped
         assert console.screen.session.worker == RUNNING
@@ -139,7 +139,7 @@ async def test_the_key_of_a_paused_worker_says_that_it_goes_on():
         await console.shows("p pause")
         paused = changed(csvlite(at=NOW + 1), RUNNING, badges=frozenset({Badge.PAUSED}))
         await console.tell(paused)
-        await console.shows("p go on")
+        await console.shows("p continue")
         assert "p pause" not in console.text
 
 
@@ -211,8 +211,8 @@ async def test_steering_sends_the_text_and_keeps_a_draft_that_was_left():
 @pytest.mark.parametrize(
     ("delivery", "said"),
     [
-        (Delivery.DELIVERED, f"✓ {RUNNING} has heard that"),
-        (Delivery.REFUSED, f"✗ {RUNNING} did not hear that  Its next attempt is told."),
+        (Delivery.DELIVERED, f"✓ {RUNNING} has read the message"),
+        (Delivery.REFUSED, f"✗ {RUNNING} did not get the message. Its next attempt gets it."),
     ],
 )
 async def test_what_was_said_to_an_agent_ends_in_what_came_of_it(delivery: Delivery, said: str):
@@ -227,9 +227,9 @@ async def test_what_was_said_to_an_agent_ends_in_what_came_of_it(delivery: Deliv
         for _ in range(2):
             await console.do("steer")
             await console.type("hurry\n")
-            await console.shows(f"… said to {RUNNING}")
+            await console.shows(f"… sent to {RUNNING}")
             console.port.tell(steered(Delivery.QUEUED), view=console.port.shown)
-            await console.shows(f"… said to {RUNNING}")
+            await console.shows(f"… sent to {RUNNING}")
             console.port.tell(steered(delivery), view=console.port.shown)
             await console.shows(said)
 
@@ -257,7 +257,7 @@ async def test_a_change_is_not_approved_before_its_diff_was_opened():
         console.screen.session.worker = REVIEW
         await console.do("yes")
         assert console.port.commands == []
-        await console.shows("its diff was not opened yet")
+        await console.shows("you have not opened its diff yet")
         await console.do("diff")
         await console.shows("_parse_quoted()")
         await console.do("yes")
@@ -375,7 +375,7 @@ async def test_what_has_no_key_is_in_the_palette():
         await console.type("slot\n")
         await console.type("4\n")
         await console.do("palette")
-        await console.type("break off\n")
+        await console.type("interrupt\n")
         await console.do("palette")
         await console.type("limits\n")
         await console.type("memory_mb=512\n")
@@ -393,7 +393,7 @@ async def test_a_refusal_is_shown_with_its_reason_and_stays_until_the_next_key()
     async with opened(port=_port(answer=refuse)) as console:
         console.screen.session.worker = RUNNING
         await console.do("pause")
-        await console.shows("refused: it has ended.  r begins again")
+        await console.shows("refused: it has ended. r begins again.")
         await console.do("down")
         assert "refused" not in console.text
 
@@ -402,7 +402,7 @@ async def test_a_note_of_the_engine_is_shown():
     async with opened(port=_port(answer=lambda _: Accepted(note="killed in 10 s"))) as console:
         console.screen.session.worker = RUNNING
         await console.do("pause")
-        await console.shows("killed in 10 s")
+        await console.shows("Killed in 10 s.")
 
 
 async def test_a_grey_key_says_why():
@@ -444,7 +444,7 @@ async def test_an_engine_that_is_gone_refuses_and_is_called_lost():
         await console.do("pause")
         await console.shows("the engine did not answer")
         console.port.tell()
-        await console.shows("NO ENGINE")
+        await console.shows("NO ENGINE  for ")
         console.port.is_gone = False
         await console.until(lambda: "NO ENGINE" not in console.text, 8)
 
@@ -482,8 +482,8 @@ async def test_kept_answers_are_listed_and_the_chosen_one_is_revoked():
     run = replace(view.runs[0], rules=(kept, asked))
     async with opened(replace(view, runs=(run,))) as console:
         await console.do("palette")
-        await console.type("rules: answers\n")
-        await console.shows("Kept answers", "Bash(git *)  allow for the run", "May I?  deny")
+        await console.type("rules: saved answers\n")
+        await console.shows("Saved answers", "Bash(git *)  allow for the run", "May I?  deny")
         await console.type("4\n")
         assert console.port.commands == [RevokeAnswer(number=4, run=run.run)]
 
@@ -491,5 +491,5 @@ async def test_kept_answers_are_listed_and_the_chosen_one_is_revoked():
 async def test_a_run_without_kept_answers_says_so():
     async with opened() as console:
         await console.do("palette")
-        await console.type("rules: answers\n")
-        await console.shows("no answer is kept in this run")
+        await console.type("rules: saved answers\n")
+        await console.shows("this run has no saved answers")

@@ -55,7 +55,7 @@ async def test_a_comment_on_code_that_has_changed_is_kept_and_marked():
         file = replace(reader.files[0], hunks=(first, grown, third))
         port.diffs[RUNNING] = replace(reader, files=(file, *reader.files[1:]))
         port.tell(view=_later(port, files=9))
-        await console.shows("not sent yet, the code has changed since", "why?")
+        await console.shows("not sent yet; the code has changed since", "why?")
 
 
 async def test_a_diff_is_held_against_one_thing_after_another():
@@ -64,7 +64,7 @@ async def test_a_diff_is_held_against_one_thing_after_another():
         console.app.session.worker = RUNNING
         await console.do("diff", "diff")
         await console.until(lambda: ("target", 3) in port.compared)
-        await console.shows("held against its target")
+        await console.shows("compared with its target")
         console.screen.perform("against")
         await console.pilot.pause()
         await console.type("v1.0\n")
@@ -101,12 +101,12 @@ async def test_a_diff_is_searched_through_its_folds():
         await console.shows("► generated, folded")
         await console.do("search")
         await console.type("A = 2\n")
-        await console.shows("search refused: nothing in this diff has 'A = 2'")
+        await console.shows("search refused: this diff does not contain 'A = 2'")
         await console.do("search")
         await console.type("a = 2\n")
         await console.shows("/a = 2  1 line has it", "+ a = 2")
         await console.do("next")
-        await console.shows("/a = 2 is not further down")
+        await console.shows("no more hits for /a = 2 down")
         await console.do("leave", "first", "next")
         await console.shows("hunk 1 of 3")
 
@@ -137,12 +137,12 @@ async def test_a_hunk_is_dropped_kept_and_brought_back_by_undo():
         await console.do("diff")
         await console.shows("_parse_quoted()")
         await console.do("no")
-        await console.shows("refused: it still writes")
+        await console.shows("refused: it is still working")
         assert _left_out(port) == ()
         port.tell(view=_later(port))
         await console.until(lambda: not console.screen.refusal("no"))
         await console.do("first", "right", "no")
-        await console.shows("✗ left out", "✗ 1 left out", "the hunk left out  1 hunk will not land")
+        await console.shows("✗ left out", "✗ 1 left out", "the hunk left out. 1 hunk will not land")
         assert _left_out(port) == (first,)
         await console.do("right", "no")
         await console.until(lambda: _left_out(port) == (first, second))
@@ -159,7 +159,7 @@ async def test_a_hunk_is_dropped_kept_and_brought_back_by_undo():
         await console.do("redo")
         await console.shows("✗ 1 left out")
         await console.do("diff", "no")
-        await console.shows("refused: hunks are those of what it began from")
+        await console.shows("refused: you leave out hunks in the diff against its base")
 
 
 async def test_dropping_that_the_engine_refuses_says_why_and_is_nothing_to_undo():

@@ -6,8 +6,7 @@ from engine.phases import Phase
 from tests.support.consoles import Console, opened
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.world import NOW, changed, csvlite, many
-from tui.ink import row_width
-from tui.screens.fleet.pane import FleetPane, Rail, WorkerTile
+from tui.screens.fleet.pane import FleetPane, WorkerTile
 
 pytestmark = pytest.mark.anyio
 ASKS, RUNNING, FAILED = "implement/worker_2", "implement/worker_1", "port/worker_2"
@@ -177,26 +176,3 @@ async def test_text_on_a_tile_is_selected_and_copied_while_the_tile_goes_on():
         await console.shows("all other now")
         await console.do("copy")
         assert console.app.clipboard == "find() starts"
-
-
-@pytest.mark.parametrize(("by", "width"), [(-20, 70), (10, 40), (-150, 100), (49, 30)])
-async def test_the_edge_of_the_rail_is_dragged_and_its_rows_fill_it(by: int, width: int):
-    async with opened(size=(200, 50)) as console:
-        side = console.screen.query_one(Rail)
-        assert side.outer_size.width == 50
-        x, y = side.region.x, 20
-        await console.pilot.mouse_down(offset=(x, y))
-        await console.pilot.hover(offset=(x + by, y))
-        await console.pilot.mouse_up(offset=(x + by, y))
-        await console.until(lambda: side.outer_size.width == width)
-        await console.until(lambda: side.rows and row_width(side.rows[0]) == side.size.width)
-        assert console.app.mouse_captured is None
-
-
-async def test_the_rail_is_not_dragged_by_its_middle():
-    async with opened(size=(200, 50)) as console:
-        side = console.screen.query_one(Rail)
-        await console.pilot.mouse_down(offset=(side.region.x + 20, 20))
-        await console.pilot.hover(offset=(side.region.x, 20))
-        await console.pilot.mouse_up(offset=(side.region.x, 20))
-        assert side.outer_size.width == 50

@@ -36,10 +36,12 @@ def choosing(*choices: str) -> EngineView:
     return changed(csvlite(), ASKS, questions=(asked,))
 
 
-@pytest.mark.parametrize("screen", ["go_fleet", "go_inbox"])
+@pytest.mark.parametrize("screen", ["f", "i"])
 async def test_a_numbered_choice_is_answered_by_its_number(screen: str):
     async with opened(choosing("keep both", "drop the old one", "ask me later")) as console:
-        await console.do(screen, "yes")
+        await console.press("g", screen)
+        await console.until(lambda: bool(console.screen.digits))
+        await console.do("yes")
         await console.shows("1", "keep both", "2", "drop the old one")
         await console.press("2")
         answers = [command for command in console.port.commands if isinstance(command, Answer)]
@@ -78,14 +80,14 @@ async def test_how_a_limit_holds_stands_apart_from_what_holds(screen: str):
 
 @pytest.mark.parametrize(
     ("wanted", "found"),
-    [("choose", "allow what it asks"), ("approve", "allow what it asks"), ("kill", "stop it")],
+    [("choose", "allow its request"), ("approve", "allow its request"), ("kill", "stop it")],
 )
 async def test_the_palette_is_searched_by_every_word_for_a_key(wanted: str, found: str):
     async with opened() as console:
         await console.do("palette")
         await console.type(wanted)
         await console.shows(found)
-        assert "nothing of that name" not in console.text
+        assert "nothing has that name" not in console.text
 
 
 async def test_a_run_is_chosen_with_a_click_and_opened_with_a_second_one():
@@ -137,7 +139,7 @@ async def test_a_click_allows_no_question_that_was_not_read_to_its_end():
         await console.do("go_inbox")
         await console.shows("more rows")
         await click(console, "a allow")
-        await console.shows("the question goes on below")
+        await console.shows("the question continues below")
         assert console.port.commands == []
         pane = console.screen.query_one("#detail", Rows)
         await wheel(console, 60, x=90)

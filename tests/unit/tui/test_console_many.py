@@ -226,7 +226,7 @@ async def test_what_is_done_to_all_marked_is_asked_once_with_their_names():
         marked(console, *RUNNING, CANCELLED)
         await console.do("no")
         await console.shows("Stop 3 workers?", "port/module_1.py  running")
-        await console.shows("not port/module_9.py: nothing of it runs; it is cancelled")
+        await console.shows("not port/module_9.py: it is not running; it is cancelled")
         assert console.port.commands == []
         await console.press("y")
         assert console.port.commands == [StopWorker(worker=w, run="2f1c") for w in RUNNING]
@@ -299,7 +299,9 @@ async def test_only_changes_that_were_looked_at_are_approved_together():
         session.opened_diffs.add(("2f1c", "port/worker_3", 1))
         marked(console, "port/worker_3", "port/worker_4")
         await console.do("yes")
-        await console.shows("Approve 1 worker?", "not port/worker_4: its diff was not opened yet")
+        await console.shows(
+            "Approve 1 worker?", "not port/worker_4: you have not opened its diff yet"
+        )
         await console.press("y")
         approved = [c.worker for c in console.port.commands if isinstance(c, Approve)]
         assert approved == ["port/worker_3"]
@@ -309,7 +311,7 @@ async def test_a_red_check_keeps_a_change_out_of_what_is_landed_together():
     async with opened(_reviewed(), size=(100, 30)) as console:
         marked(console, "port/worker_1", "port/worker_2", "port/worker_3")
         await console.do("land")
-        await console.shows("Land 1 worker?", "it is landed at the cursor", "not approved yet")
+        await console.shows("Land 1 worker?", "put the cursor on it to land it", "not approved yet")
         await console.press("y")
         landed = [c.worker for c in console.port.commands if isinstance(c, Land)]
         assert landed == ["port/worker_1"]

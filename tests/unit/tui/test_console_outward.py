@@ -67,7 +67,7 @@ async def test_an_editor_needs_a_sandbox_to_run_in():
     async with opened() as console:
         console.screen.session.worker = REVIEW
         await console.do("edit_all")
-        await console.shows(f"`plait shell {REVIEW}` opens one")
+        await console.shows(f"`plait shell {REVIEW}` does")
 
 
 async def test_a_worker_that_was_never_begun_has_no_tree_to_go_into():
@@ -76,7 +76,7 @@ async def test_a_worker_that_was_never_begun_has_no_tree_to_go_into():
     async with opened(view, options=options) as console:
         console.screen.session.worker = "tests/worker_1"
         await console.do("terminal")
-        await console.shows("there is no tree of it; it is waiting")
+        await console.shows("it has no worktree now; it is waiting")
 
 
 def _program(*words: str) -> tuple[str, ...]:
@@ -93,9 +93,9 @@ async def test_the_run_is_exported_and_a_pull_request_asked_for_by_the_sub_comma
         console.screen.session.worker = REVIEW
         await console.do("palette")
         await console.type("folder of plain\n")
-        await console.shows("✓ the run is written into export 2f1c")
+        await console.shows("✓ the run is exported to export 2f1c")
         await console.do("publish")
-        await console.shows("Push ", "and ask that it be merged into")
+        await console.shows("Push ", "and open a pull request into")
         await console.do("publish")
         await console.shows("pr refused:", "no remote.")
         assert "\x1b" not in console.text
@@ -162,7 +162,7 @@ async def test_an_editor_that_is_not_there_is_told(
     monkeypatch.setenv("VISUAL", "/nowhere/code")
     folder, problem = await open_copy(packed, "")
     shutil.rmtree(folder)
-    assert problem == "there is no /nowhere/code"
+    assert problem == "/nowhere/code does not exist"
 
 
 WAYS_OUT: dict[str, list[tuple[str, str]]] = {
@@ -186,4 +186,4 @@ async def test_a_copy_with_a_way_out_is_refused(tmp_path: Path, way: str):
             tar.addfile(entry)
     folder, problem = await open_copy(["sh", "-c", f"cat '{archive}'"], "")
     shutil.rmtree(folder)
-    assert "leads out of its folder" in problem or "exists" in problem
+    assert "points outside its folder" in problem or "exists" in problem

@@ -9,6 +9,7 @@ import pytest
 from engine.ids import RunId
 from engine.messages.commands import RetryWorker, Steer
 from engine.messages.events import Answered, Asked, Told, WorkerMoved
+from engine.messages.logs import LogKind
 from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import EngineView, Question
 from engine.phases import Phase
@@ -159,7 +160,9 @@ async def test_tabs_show_events_prompt_limits_and_attempts():
 async def test_a_link_in_the_log_opens_the_diff_at_its_line():
     port = _port()
     lines = log_lines(2)
-    port.logs[RUNNING] = (replace(lines[1], text="edit src/csvlite/reader.py:85"),)
+    port.logs[RUNNING] = (
+        replace(lines[1], kind=LogKind.SAYS, text="see src/csvlite/reader.py:85"),
+    )
     async with opened(port=port) as console:
         console.app.session.worker = RUNNING
         await console.do("go_worker")
@@ -329,8 +332,8 @@ async def test_comments_wait_until_all_are_sent_with_their_code():
         await console.do("send")
         command = console.port.commands[0]
         assert isinstance(command, Steer)
-        assert command.text.startswith("src/csvlite/reader.py:81\n> ")
-        assert command.text.endswith("why?")
+        assert command.text.startswith("[1] src/csvlite/reader.py:81\n> ")
+        assert "\nwhy?\n\n" in command.text
         await console.shows(" sent ")
 
 
@@ -349,7 +352,7 @@ async def test_a_worker_without_a_change_says_so_in_the_diff():
     async with opened(port=_port()) as console:
         console.app.session.worker = "port/worker_3"
         await console.do("diff")
-        await console.shows("The diff could not be had: there is no change yet.")
+        await console.shows("The diff could not be read: there is no change yet.")
 
 
 async def test_before_the_first_run_the_ways_to_begin_are_shown():
@@ -369,7 +372,7 @@ async def test_help_lists_keys_greys_with_reasons_and_searches():
         await console.do("help")
         await console.shows("Keys of Fleet", "MOVE", "esc closes", "sampled")
         await console.type("land")
-        await console.shows("NOT NOW", "there is nothing reviewed to land")
+        await console.shows("NOT NOW", "it has no approved change to land")
         await console.press("escape")
         assert "Keys of Fleet" not in console.text
 

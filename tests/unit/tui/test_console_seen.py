@@ -291,8 +291,14 @@ async def test_an_act_that_was_overtaken_is_refused_and_the_screen_shows_what_is
     ("more", "said"),
     [
         ({"phase": Phase.LANDED, "landed": "abcdef0123456"}, "landed as abcdef012"),
-        ({"phase": Phase.CONFLICTED, "conflicts": ("src/io.py",)}, "did not land: it conflicts"),
-        ({"phase": Phase.REVIEWING, "error": "the target moved since you looked"}, "did not land"),
+        (
+            {"phase": Phase.CONFLICTED, "conflicts": ("src/io.py",)},
+            "did not land: it has conflicts",
+        ),
+        (
+            {"phase": Phase.REVIEWING, "error": "the target has moved since you looked"},
+            "did not land",
+        ),
     ],
 )
 async def test_a_landing_ends_in_what_came_of_it(more: dict[str, object], said: str):
@@ -324,10 +330,10 @@ async def test_an_outcome_does_not_wipe_away_a_newer_message_before_it_was_read(
         await console.shows(f"{RUNNING} is asked to stop")
         console.app.session.worker = FAILED
         await console.do("retry")
-        await console.shows(f"{FAILED} begins again")
+        await console.shows(f"{FAILED} starts again")
         ended = changed(replace(port.shown, at=NOW + 2), RUNNING, phase=Phase.CANCELLED)
         await console.tell(ended)
-        said = f"{FAILED} begins again" if is_waiting else f"{RUNNING} has stopped"
+        said = f"{FAILED} starts again" if is_waiting else f"{RUNNING} has stopped"
         await console.shows(said)
         assert said in console.message
 
@@ -355,11 +361,11 @@ async def test_u_after_a_landing_asks_once_and_undoes_the_landing_not_an_older_m
         await console.do("land")
         await console.shows("landed as abc")
         await console.do("undo")
-        await console.shows("Take the landing of port/worker_1 back?")
+        await console.shows("Undo the landing of port/worker_1?")
         assert len(port.commands) == 1
         await console.do("undo")
         assert port.commands[1:] == [UndoLanding(worker=REVIEW, run="2f1c")]
-        await console.shows("it waits for review again")
+        await console.shows("the change waits for review again")
         assert console.app.session.done[-1].said.startswith("the mark")
 
 

@@ -7,10 +7,9 @@ import pytest
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tests.support.console_diffs import diff_of_reader
 from tui.ink import Role, row_width, text_of
-from tui.kit.wording import changed_words, pairs
 from tui.screens.diff.layout import Part, Shape, lay_out
 from tui.screens.diff.pane import DiffPane
-from tui.screens.diff.shifted import Spot, moved_lines
+from tui.words.wording import changed_words, pairs
 
 
 def _pane(**more: object) -> DiffPane:
@@ -247,40 +246,3 @@ def test_what_the_end_of_a_line_hides_is_drawn():
     text = text_of(pane.rows(80, 0, 10))
     assert "trail··" in text
     assert "x \\ no line end" in text
-
-
-_FUNCTION = ("def area(width, height):", "    whole = width * height", "    return whole")
-
-
-def _moving(old: tuple[str, ...], new: tuple[str, ...]) -> ChangeDiff:
-    hunks = [Hunk(lines=tuple(_lines(*texts))) for texts in (old, new)]
-    files = (FileDiff(path="a.py", hunks=(hunks[0],)), FileDiff(path="b.py", hunks=(hunks[1],)))
-    return ChangeDiff(against="main", files=files)
-
-
-def test_code_that_was_moved_is_marked_on_both_sides():
-    new = ("+# here", *(f"+    {line}" for line in _FUNCTION))
-    diff = _moving(tuple(f"-{line}" for line in _FUNCTION), new)
-    assert moved_lines(diff)[Spot(1, 0, 1)] == Spot(0, 0, 0)
-    assert len(moved_lines(diff)) == 2 * len(_FUNCTION)
-    pane = DiffPane()
-    pane.show(diff)
-    text = text_of(pane.rows(100, 0, pane.measure(100)))
-    assert "» 3 lines moved to b.py" in text
-    assert "» 3 lines moved from a.py" in text
-    assert text.count("+»") == text.count("\u2212»") == 3
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (_FUNCTION, (_FUNCTION[0], "    whole = width + height", _FUNCTION[2])),
-        (_FUNCTION[:2], _FUNCTION[:2]),
-        (("}", "}", "}"), ("}", "}", "}")),
-    ],
-)
-def test_what_was_changed_or_is_short_or_only_brackets_was_not_moved(
-    old: tuple[str, ...], new: tuple[str, ...]
-):
-    diff = _moving(tuple(f"-{line}" for line in old), tuple(f"+{line}" for line in new))
-    assert not moved_lines(diff)

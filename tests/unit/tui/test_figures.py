@@ -79,7 +79,9 @@ def test_what_a_login_used_says_how_much_of_it_is_unknown():
     assert f.used(LoginUse()) == "\u2013, 0 tokens"
     assert f.used(LoginUse(usd=1.5, tokens=31_200, attempts=2)) == "$1.50, 31.2k tokens"
     unknown = LoginUse(usd=1.5, tokens=10, attempts=5, without_usd=2, without_tokens=1)
-    assert f.used(unknown) == "≥$1.50, ≥10 tokens; 2 of 5 attempts told no cost"
+    assert f.used(unknown) == "≥$1.50, ≥10 tokens; 2 of 5 attempts reported no cost"
+    silent = LoginUse(attempts=2, without_usd=2, without_tokens=2)
+    assert f.used(silent) == "\u2013, \u2013 tokens; 2 of 2 attempts reported no cost"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,7 @@ def test_memory(mib: float, text: str):
 
 
 def test_ages_and_counts():
+    assert f.how_long(5) == "5 s"
     assert f.age(5) == "5 s ago"
     assert f.age(400) == "6 min ago"
     assert f.age(90_000) == "1 d ago"
@@ -123,9 +126,9 @@ def test_clock_shows_the_date_on_other_days():
     [
         (("now", "now"), "it reads this between its tools"),
         (("after_turn",), "it reads this after its turn"),
-        (("by_resume",), "it reads this when it is taken up again, after what it is at"),
-        (("no",), "it hears nothing while it works: it is told at its next retry"),
-        (("",), "it is told as soon as it can hear"),
+        (("by_resume",), "it reads this when it resumes, after its current task"),
+        (("no",), "it reads nothing while it works; its next attempt gets this"),
+        (("",), "it reads this as soon as it can"),
         (("now", "no"), "each reads this as soon as it can"),
     ],
 )

@@ -23,7 +23,7 @@ from tests.support.world import NOW, changed, csvlite, many, worker
 from tui.ink import Role, row_width, text_of
 from tui.keys import default_keymap
 from tui.kit.bars import Hint, footer
-from tui.kit.cards import card, question_fits
+from tui.kit.cards import card, hints_of, question_fits
 from tui.kit.chrome import beads_of, run_line, top_bar
 from tui.kit.deeds import deed_rows
 from tui.kit.rail import CELLS, rail
@@ -32,6 +32,7 @@ from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
 from tui.screens.worker.page import limits_tab, worker_subject
 from tui.words import standing
+from tui.words.doable import why_not
 from tui.words.said import left_row, now_text
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
@@ -87,6 +88,17 @@ def test_an_expired_login_needs_you():
     view = changed(csvlite(), "implement/worker_1", badges=frozenset({Badge.NEEDS_LOGIN}))
     assert "implement/worker_1" in {w.worker for w in bands_of(view.runs[0])[Band.NEEDS_YOU]}
     assert "LOGIN" in _text(view)
+
+
+def test_the_keys_on_the_card_of_an_expired_login_can_be_used():
+    badges = frozenset({Badge.NEEDS_LOGIN})
+    view = changed(csvlite(), "implement/worker_1", badges=badges, phase=Phase.BACKING_OFF)
+    run = view.runs[0]
+    one = next(one for one in run.workers if one.worker == "implement/worker_1")
+    step = step_of(run, one)
+    hints = hints_of(one, step, _scene(view))
+    assert [hint.idea for hint in hints] == ["retry", "diff"]
+    assert [why_not(hint.idea, one, step) for hint in hints] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +247,7 @@ def test_an_agent_that_tells_nothing_of_itself_shows_its_output():
 def test_a_tile_claims_no_change_before_its_files_were_looked_at():
     name = "port/worker_3"
     for so_far, said in (
-        (None, "change not known yet"),
+        (None, "change is not known yet"),
         (Change(), "no change yet"),
         (Change(files=1, insertions=2), "1 file +2"),
     ):
@@ -303,7 +315,7 @@ def test_a_table_drops_columns_before_it_cuts_names():
 
 def test_the_figures_of_a_table_take_no_more_room_than_they_need():
     head, *rows = _text(many(3), 80, 14).split("\n")[:4]
-    assert head.rstrip().endswith("TIME   MEM   COST")
+    assert head.rstrip().endswith("│ TIME│  MEM│  COST")
     assert rows[1].rstrip().endswith("0:00  100M      \u2013")
 
 
@@ -535,3 +547,33 @@ def test_the_rail_says_what_the_radar_costs_once_it_has_looked():
 def test_without_a_run_there_is_nothing_to_draw():
     empty = EngineView(repository="csvlite")
     assert lay_out(_scene(empty), (80, 20), "").pieces == ()
+
+
+@pytest.mark.parametrize(("working", "rows"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2])])
+def test_tiles_share_the_whole_width(working: int, rows: list[int]):
+    view = csvlite()
+    run = view.runs[0]
+    step = next(step for step in run.steps if step.name == "implement")
+    model = next(worker for worker in step.workers if worker.phase is Phase.RUNNING)
+    shown = tuple(replace(model, worker=f"implement/worker_{n}") for n in range(1, working + 1))
+    one = replace(run, steps=(replace(step, workers=shown),))
+    page = lay_out(_scene(replace(view, runs=(one,))), (120, 40), model.worker)
+    tiles = [piece for piece in page.places if piece.height > 1]
+    assert [sum(tile.y == y for tile in tiles) for y in sorted({t.y for t in tiles})] == rows
+    assert max(tile.x + tile.width for tile in tiles) == 119
+
+
+def test_older_words_that_are_cut_say_so():
+    older = Deed(at=NOW - 50, kind=LogKind.SAYS, text="many words " * 12)
+    newer = Deed(at=NOW - 45, kind=LogKind.SAYS, text="few words")
+    one = replace(csvlite().runs[0].workers[1], attempt_since=NOW - 60, lately=(older, newer))
+    drawn = text_of(deed_rows(one, NOW, 40, 2)).splitlines()
+    assert drawn[0].rstrip().endswith("…")
+    assert "few words" in drawn[1]
+
+
+def test_a_table_tells_a_change_once():
+    head, *rows = _text(csvlite(), 90, 30).split("\n")
+    assert "CHANGE" in head
+    (row,) = (row for row in rows if "REVIEW" in row and "io.py" in row and "│" not in row)
+    assert row.count("+41") == 1

@@ -47,6 +47,6 @@ def test_the_rail_names_each_node_and_counts_who_works_there() -> None:
     rows = rail(_scene(_spread()), 60)
     said = text_of(rows)
     assert "box/n1" in said
-    assert "of 3 at work" in said
+    assert "of 3 busy" in said
     assert all(row_width(row) <= CELLS for row in rows)
     assert "NODES" not in text_of(rail(_scene(many(9)), 60))

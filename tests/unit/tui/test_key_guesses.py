@@ -63,7 +63,7 @@ async def test_a_first_key_does_what_the_table_says(guess: Guess):
 async def test_a_key_without_a_meaning_says_so(key: str):
     async with opened(csvlite()) as console:
         await console.keys(key)
-        await console.shows("not Latin" if key == "ß" else "no key here")
+        await console.shows("not Latin" if key == "ß" else "does nothing here")
 
 
 def test_no_guess_is_of_a_key_that_has_a_meaning_on_fleet():

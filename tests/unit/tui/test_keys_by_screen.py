@@ -1,4 +1,4 @@
-"""Every key on every screen has the meaning that users were told, or says why it has none there."""
+"""Every key on every screen has the meaning that users know, or says why it has none there."""
 
 from importlib import import_module
 from pathlib import Path
@@ -25,23 +25,23 @@ a     | allow         | allow         | approve       | choose        | approve 
 A     | for the run   | for the run   | .             | .             | .             | for the run
 x     | stop          | stop          | drop the hunk | leave the     | neither       | deny
 X     | stop the run  | stop the run  | drop the file | reject the c  | reject the i  | for the run
-c     | say           | say           | on the line   | on the hunk   | on the hunk   | answer
+c     | message       | message       | on the line   | on the hunk   | on the hunk   | answer
 C     | send          | send          | send          | send          | send          | .
-s     | all marked    | say           | say           | say           | proposal      | say
+s     | all marked    | message       | message       | message       | proposal      | message
 r     | retry         | retry         | retry         | retry         | retry         | what failed
 R     | feedback      | feedback      | feedback      | feedback      | feedback      | feedback
-p     | pause         | pause         | pause         | .             | by itself     | put the item
+p     | pause         | pause         | pause         | .             | land once     | put the item
 P     | the run       | the run       | the run       | the run       | the run       | the run
-d     | its diff      | its diff      | last seen     | this pair     | side to side  | its diff
+d     | its diff      | its diff      | last seen     | this pair     | which sides   | its diff
 m     | its review    | its review    | its review    | composite's   | word by word  | its review
 M     | .             | .             | .             | every hunk    | of the file   | .
-e     | .             | link or file  | suggestion    | file          | in place      | .
+e     | command       | link or file  | suggest       | file          | in place      | command
 E     | worktree      | worktree      | the file      | .             | the file      | .
 v     | tiles         | lines         | lines         | lines         | single lines  | items
 !     | its change    | its change    | this change   | composite     | result        | .
 L     | approved      | land it       | land it       | composite     | result        | .
 + =   | larger        | everything    | more context  | more context  | more context  | .
--     | smaller       | says          | less context  | less context  | less context  | .
+-     | smaller       | messages      | less context  | less context  | less context  | .
 F     | .             | follow        | .             | .             | .             | .
 o     | one more      | one more      | one more      | one more      | one more      | one more
 O     | pull request  | pull request  | pull request  | pull request  | pull request  | pull request
@@ -51,6 +51,8 @@ W     | checkout      | checkout      | checkout      | .             | checkout
 H     | program       | program       | program       | program       | .             | program
 T     | shell         | shell         | shell         | shell         | shell         | shell
 ga    | own terminal  | own terminal  | own terminal  | own terminal  | own terminal  | own terminal
+gk    | its files     | its files     | its files     | .             | .             | .
+gx    | .             | end the shell | .             | .             | .             | .
 ctrl+right_square_bracket | . | leave the terminal | . | . | .  | .
 y     | copy          | copy          | copy          | copy          | copy          | copy
 Y     | copy          | copy          | copy          | copy          | copy          | copy
@@ -61,19 +63,24 @@ i     | .             | .             | .             | .             | incoming
 b     | .             | .             | .             | .             | target first  | .
 B     | .             | .             | .             | .             | incoming first| .
 gb    | .             | .             | .             | .             | the base      | .
+7     | .             | .             | .             | .             | first         | .
+8     | .             | .             | .             | .             | second        | .
+9     | .             | .             | .             | .             | third         | .
+gm    | .             | .             | .             | .             | file anew     | .
 ,s    | .             | .             | split         | .             | columns       | .
 ,w    | .             | .             | white space   | .             | white space   | .
-,l    | .             | wrapped       | wrapped       | .             | .             | .
-,t    | .             | time stamps   | .             | .             | .             | .
-,i    | .             | .             | visible       | .             | .             | .
+,l    | .             | wrap          | wrap          | .             | .             | .
+,t    | .             | timestamps    | .             | .             | .             | .
+,i    | .             | .             | spaces        | .             | .             | .
 ,g    | .             | .             | generated     | .             | .             | .
-,c    | .             | .             | printed       | .             | printed       | .
+,v    | .             | .             | moved         | .             | .             | .
+,c    | .             | .             | output        | .             | output        | .
 ,f    | band          | kinds         | .             | .             | .             | .
-,o    | order         | .             | .             | .             | .             | .
+,o    | order         | .             | .             | .             | by risk       | .
 ,m    | theme         | theme         | theme         | theme         | theme         | theme
 ,k    | key file      | key file      | key file      | key file      | key file      | key file
 """
-"""What is said of each key, as a piece of what the help page says; `+` moves, `.` is nothing."""
+"""The meaning of each key, as a piece of its line on the help page; `+` moves, `.` is nothing."""
 _ANYWHERE = [
     *("0", "gi", "1", "gf", "2", "gw", "3", "gd", "4", "gc", "5", "gr", "gp", "gh", "gt", "gT"),
     *("j", "k", "down", "up", "gg", "G", "home", "end", "escape", "q", ":", "ctrl+p", "?"),

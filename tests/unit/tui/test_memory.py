@@ -1,4 +1,4 @@
-"""Seen hunks and unsent comments are there again when the console is opened the next time."""
+"""Seen hunks and comments are there again when the console is opened the next time."""
 
 import os
 from pathlib import Path
@@ -36,6 +36,26 @@ async def test_marks_and_unsent_comments_survive_a_restart(tmp_path: Path):
         await console.do("diff")
         await console.shows("why this?")
         assert len(console.screen.session.seen) == 1
+
+
+async def test_a_thread_survives_a_restart_with_its_answers(tmp_path: Path):
+    memory = tmp_path / "console.json"
+    async with opened(port=_port(), options=_options(memory)) as console:
+        console.screen.session.worker = _WORKER
+        await console.do("diff")
+        await console.shows("_closing_quote()")
+        await console.do("comment")
+        await console.type("why this?\n")
+        await console.do("send")
+        await console.shows(" sent ")
+        (comment,) = console.screen.session.comments
+        console.screen.session.comments[:] = [comment._replace(answers=("because",))]
+    async with opened(port=_port(), options=_options(memory)) as console:
+        console.screen.session.worker = _WORKER
+        await console.do("diff")
+        await console.shows("why this?", "because", "answered")
+        (comment,) = console.screen.session.comments
+        assert (comment.id, comment.answers) == (1, ("because",))
 
 
 async def test_filters_survive_a_restart(tmp_path: Path):
@@ -85,6 +105,10 @@ async def test_what_has_happened_since_the_last_look_is_told_once(
         assert ("failed port/worker_2" in console.message) is is_told
         await console.press("j")
         assert "since you left" not in console.message
+        if is_told:
+            await console.do("since_left")
+            await console.shows("Since you left, 1 h ago", "enter goes there")
+            assert "ago ago" not in console.text
 
 
 async def test_leaving_is_remembered_where_nothing_else_is_new(tmp_path: Path):

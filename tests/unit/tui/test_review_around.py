@@ -1,4 +1,4 @@
-"""What a reviewer reads is the result: neighbours as chosen, choices named as they were offered."""
+"""A reviewer reads the result: neighbors as chosen, choices named as they were offered."""
 
 import pytest
 

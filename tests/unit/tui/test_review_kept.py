@@ -35,7 +35,7 @@ async def test_a_text_that_was_refused_is_gone_on_with(monkeypatch: pytest.Monke
     async with opened(port=port) as console:
         console.app.session.worker = WHO
         await console.do("go_review", "edit_all")
-        await console.shows("✗ your text is kept, E opens it: ")
+        await console.shows("✗ your text is kept; E opens it. ")
         await console.do("edit_all")
         await console.shows("✓ edited")
         assert begun[1] == _half_marked(port)
@@ -57,7 +57,7 @@ async def test_a_refused_text_left_as_it_was_is_let_go(monkeypatch: pytest.Monke
         await console.do("go_review", "edit_all")
         await console.shows("your text is kept")
         await console.do("edit_all")
-        await console.shows("nothing was changed; E begins anew")
+        await console.shows("nothing was changed; E starts again")
         await console.do("edit_all")
         await console.shows("your text is kept")
     assert begun[0] == begun[2] != begun[1]

@@ -5,8 +5,8 @@ import pytest
 from tests.support.consoles import Console, opened, strips_on
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.review_consoles import WHO, imports, io_py
+from tests.support.reviewing import port
 from tests.support.world import NOW
-from tests.unit.tui.test_review import port
 from tui.app import Options
 
 pytestmark = [pytest.mark.anyio, pytest.mark.long]

@@ -41,4 +41,4 @@ def test_settings_are_a_first_line_of_nothing_else():
     )
     assert split_settings("at nine") == ({}, "at nine")
     assert limits_with(Limits(), {"memory_mb": "2"}) == Limits(memory_mb=2)
-    assert limits_with(Limits(), {"at": "9"}) == "at is no limit"
+    assert limits_with(Limits(), {"at": "9"}) == "at is not a limit"

@@ -37,7 +37,7 @@ def settled(seq: int) -> Told:
 
 
 class Reader:
-    """What is written goes here, once the reader reads."""
+    """Take what is written, once the reader reads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reads = anyio.Event()

@@ -1,4 +1,4 @@
-"""Cells of a terminal as rows of ink: every row is as wide as the program was told."""
+"""Cells of a terminal as rows of ink: every row has the width that the program knows."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -32,7 +32,7 @@ def test_a_theme_fills_what_it_leaves_out_from_its_base():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('name = "mine"\n[roles]\naccent = "red"\n', "accent: 'red' is no colour"),
+        ('name = "mine"\n[roles]\naccent = "red"\n', "accent: 'red' is not a color"),
         ('name = "mine"\n[roles]\nacent = "#000000"\n', "unknown role 'acent'"),
         ('name = "My Theme"\n', "`name` must be"),
         ('name = "mine"\ncolour = 1\n', "unknown key 'colour'"),

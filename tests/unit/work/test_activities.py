@@ -17,7 +17,7 @@ TIMER = StartTimer(worker=WHO, attempt=1, until=9.0)
 
 
 class Acts:
-    """What is performed, in order; each act ends when it is let go."""
+    """The acts that are performed, in order; each act ends when it is released."""
 
     def __init__(self, tasks: TaskGroup) -> None:
         self.activities = Activities(tasks)

@@ -1,1 +1,1 @@
-"""Hold candidates side by side, and weave one of their hunks."""
+"""Show candidates side by side, and make a composite of their hunks."""

@@ -1,7 +1,10 @@
 """Read the candidates of a step from the engine, and hold two of them against each other."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from engine.messages.commands import Seen
 from engine.messages.results import StepView, WorkerView
@@ -9,6 +12,14 @@ from tui.kit.screen import Board, Controller
 from tui.kit.session import identity_of
 from tui.screens.compare.model import ComparePane
 from tui.screens.diff.pane import DiffPane
+from tui.words.figures import some
+
+if TYPE_CHECKING:
+    from engine.api import CandidateTable
+
+
+_MIX = -1
+"""The way of `diff` that shows what the taken hunks make."""
 
 
 class Candidates(Controller):
@@ -84,26 +95,33 @@ class Candidates(Controller):
             self.session.worker = self.pane.row.worker
 
     def do_diff(self) -> None:
-        """Set the candidate under the cursor beside another; again: beside the next one."""
+        """Show the mix of what is taken, then the candidate here beside each of the others."""
         table, rows = self.pane.table, self.pane.rows
         if table is None or not rows:
             return
-        if not self.pane.others:
+        ways = [*([_MIX] if self.pane.taken else []), *self.pane.others]
+        if not ways:
             self.refuse("diff", "there is no other candidate")
             return
-        self._pair_at = (self._pair_at + 1) % len(self.pane.others) if self.pair else 0
-        one, other = rows[self.pane.column].worker, rows[self.pane.others[self._pair_at]].worker
-        self.screen.begin(
-            partial(self._load_pair, table.run, one, other), group="pair", exclusive=True
-        )
+        self._pair_at = (self._pair_at + 1) % len(ways) if self.pair else 0
+        load = partial(self._load_pair, table, rows[self.pane.column].worker, ways[self._pair_at])
+        self.screen.begin(load, group="pair", exclusive=True)
 
-    async def _load_pair(self, run: str, one: str, other: str) -> None:
-        found = await self.session.bridge.compare(run, one, other)
+    async def _load_pair(self, table: CandidateTable, one: str, at: int) -> None:
+        """Ask for the mix, or for a candidate beside another, and show it."""
+        if at == _MIX:
+            keys = self.pane.keys
+            said = f"the mix of {some(len(keys), 'hunk')}, compared with their base"
+            found = await self.session.bridge.mix(table.run, table.step, keys)
+        else:
+            other = self.pane.rows[at].worker
+            said = f"{one} → {other}"
+            found = await self.session.bridge.compare(table.run, one, other)
         if isinstance(found, str):
             self.refuse("diff", found)
             return
-        self.pair = DiffPane(seen=self.session.seen)
-        self.pair_said = f"{one} → {other}"
+        self.pair, self.pair_said = DiffPane(seen=self.session.seen), said
+        self.pair.shape.opens_moves = True  # there is no key here that opens one of them
         self.pair.show(found)
         self.screen.draw()
 

@@ -43,6 +43,8 @@ class ComparePane:
     column: int = 0
     woven: Wove | None = None
     woven_of: tuple[str, ...] = ()
+    name_cells: int = 0
+    """The cells that the column of names was dragged to."""
 
     def show(self, table: CandidateTable | None) -> None:
         """Show a table; what was taken stays taken where it is still there."""
@@ -88,6 +90,11 @@ class ComparePane:
     def is_taken(self, spot: Spot, hunk: CandidateHunkView) -> bool:
         """Say whether a hunk goes into the composite."""
         return hunk.key in self.taken.get(spot.number, ())
+
+    def shared(self, one: int, other: int) -> int:
+        """Return at how many places two candidates did the same."""
+        pairs = ((self.hunk_of(spot, one), self.hunk_of(spot, other)) for spot in self.spots)
+        return sum(hunk is not None and hunk is same for hunk, same in pairs)
 
     @property
     def keys(self) -> tuple[str, ...]:

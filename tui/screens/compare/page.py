@@ -20,7 +20,7 @@ from tui.ink import (
     spread,
     words,
 )
-from tui.kit.lists import cursor_row
+from tui.kit.lists import cursor_row, edge_mark
 from tui.kit.meters import heading
 from tui.screens.compare.model import ComparePane, Spot, letter
 from tui.screens.compare.pair import chip
@@ -33,11 +33,16 @@ if TYPE_CHECKING:
 
     from engine.api import CandidateRow
 
+NAMES = "compare.names"
+"""The name of the width of the column of names, where it was dragged."""
 _NAME = 26
 _NARROW_NAME = 18
+_LEAST_NAME = 10
 _NARROW = 100
 _ENDING = 14
 _LEAST_COLUMN = 12
+_PAIR = 2
+_WIDE, _WIDE_NAME = 160, 48
 _BOXES = frozenset({"□", "■"})
 
 
@@ -57,7 +62,9 @@ def compare_subject(pane: ComparePane, waiting: Sequence[str], cells: int) -> Ro
 
 def widths(pane: ComparePane, cells: int) -> tuple[int, list[int], int]:
     """The widths of the names, of as many candidates as fit, and of the consensus."""
-    name = _NAME if cells >= _NARROW else _NARROW_NAME
+    name = _WIDE_NAME if cells >= _WIDE else _NAME if cells >= _NARROW else _NARROW_NAME
+    if pane.name_cells:
+        name = max(min(pane.name_cells, cells // 2), _LEAST_NAME)
     ending = _ENDING if cells >= _NARROW else 0
     count = max(len(pane.rows), 1)
     room = cells - name - ending - 2
@@ -71,8 +78,9 @@ def first_column(pane: ComparePane, shown: int) -> int:
 
 
 def figures_head(pane: ComparePane, name: int) -> list[Row]:
-    """Return what the rows of the candidates' figures are called."""
-    return [fit((Span(f"  {title}", MUTED),), name) for title, _ in _figures(pane)]
+    """Return what the rows of the candidates' figures are called; the head's end is dragged."""
+    rows = [fit((Span(f"  {title}", MUTED),), name - 1) for title, _ in _figures(pane)]
+    return [(*rows[0], edge_mark(NAMES, 1, name)), *rows[1:]]
 
 
 def figures_of(pane: ComparePane, column: int, cells: int) -> list[Row]:
@@ -87,7 +95,7 @@ def figures_of(pane: ComparePane, column: int, cells: int) -> list[Row]:
 
 def _figures(pane: ComparePane) -> list[tuple[str, Callable[[CandidateRow], Row]]]:
     """Return the name of each figure and what draws it, below the head of the column."""
-    told = [("told", _told)] if any(map(_told, pane.rows)) else []
+    told = [("output", _told)] if any(map(_told, pane.rows)) else []
     return [
         ("", lambda _: ()),
         ("check", _check),
@@ -96,6 +104,7 @@ def _figures(pane: ComparePane) -> list[tuple[str, Callable[[CandidateRow], Row]
         ("time", lambda row: words(Span(lasting(row.worked_s), TEXT))),
         ("cost", _cost),
         ("agrees", _agrees),
+        *([("alike", lambda row: _alike(pane, row))] if len(pane.rows) > _PAIR else []),
         ("phase", _phase),
     ]
 
@@ -139,8 +148,16 @@ def _cost(row: CandidateRow) -> Row:
 
 def _agrees(row: CandidateRow) -> Row:
     if not row.is_comparable:
-        return words("began elsewhere")
+        return words("has another base")
     return words(Span(str(row.agreed), TEXT), f" of {some(row.hunks, 'hunk')}")
+
+
+def _alike(pane: ComparePane, row: CandidateRow) -> Row:
+    """Return how many hunks it has in common with each of the others."""
+    at = pane.rows.index(row)
+    shared = [(other, pane.shared(at, other)) for other in range(len(pane.rows)) if other != at]
+    parts = [part for other, count in shared for part in (letter(other), Span(f" {count}  ", TEXT))]
+    return words("with ", *parts)
 
 
 def _phase(row: CandidateRow) -> Row:
@@ -150,7 +167,7 @@ def _phase(row: CandidateRow) -> Row:
 
 def hunks_head(pane: ComparePane, cells: int) -> Row:
     """Return what stands above the hunks."""
-    note = "alike ones share a row"
+    note = "equal candidates share a row"
     return (blank(1), *heading("HUNKS", cells - 2, figure=str(len(pane.spots)), note=note))
 
 
@@ -169,7 +186,7 @@ def hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int]:
         row = _spot_row(pane, index, cells, is_here=index == pane.at)
         rows.append(clickable(row, f"spot:{index}"))
     if not rows:
-        rows.append(words("  No candidate has a change that could be compared."))
+        rows.append(words("  No candidate has a change to compare."))
     return rows, here
 
 
@@ -219,10 +236,10 @@ def _consensus(pane: ComparePane, spot: Spot) -> Row:
     if len(spot.hunks) > 1:
         most = max(sum(pane.hunk_of(spot, at) is hunk for at in who) for hunk in spot.hunks)
         if most > 1:
-            return words(f"{most} of {len(pane.rows)} alike")
+            return words(f"{most} of {len(pane.rows)} equal")
         return (Span("differ", BOLD),)
     if len(who) == 1:
         return words(f"only {letter(who[0])}")
     if len(who) == len(pane.rows):
-        return words("all alike")
-    return words(f"{len(who)} of {len(pane.rows)} alike")
+        return words("all equal")
+    return words(f"{len(who)} of {len(pane.rows)} equal")

@@ -14,6 +14,7 @@ from tui.ink import (
     Role,
     Row,
     Span,
+    blank,
     clickable,
     fit,
     grounded,
@@ -22,12 +23,14 @@ from tui.ink import (
     words,
 )
 from tui.kit.syntax import code, inked_lines
-from tui.kit.wording import Marks, changed_words
 from tui.screens.compare.model import ComparePane, Spot, letter
 from tui.words.cutting import cut_end
 from tui.words.figures import some
+from tui.words.wording import Marks, changed_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.api import CandidateHunkView
 
 
@@ -43,8 +46,16 @@ def side_rows(pane: ComparePane, column: int, other: int, cells: int) -> list[Ro
     if hunk and hunk.what:
         rows.append(words(f"   {hunk.what}"))
     elif hunk:
+        rows += context_rows(hunk.before, cells)
         rows += code_rows(hunk, pane.hunk_of(spot, other), cells)
+        rows += context_rows(hunk.after, cells)
     return rows
+
+
+def context_rows(lines: Sequence[str], cells: int) -> list[Row]:
+    """Return lines round a hunk, which it leaves as they are."""
+    room = cells - 6
+    return [words(blank(6), Span(cut_end(line.rstrip(), room), MUTED)) for line in lines]
 
 
 def code_rows(hunk: CandidateHunkView, other: CandidateHunkView | None, width: int) -> list[Row]:
@@ -63,7 +74,7 @@ def code_rows(hunk: CandidateHunkView, other: CandidateHunkView | None, width: i
         rows.append((Span(f"{number} ", MUTED), *fit(body, width - 6, Ink(ground=ground))))
     if not new:
         gone = some(len(hunk.old), "line")
-        rows.append(words(f"      takes {gone} away"))
+        rows.append(words(f"      removes {gone}"))
     return rows
 
 
@@ -98,10 +109,10 @@ def _result_check(pane: ComparePane) -> Row:
             Span("· ", Ink(Role.WAITING)), Span(f"check {stale}not run on this mix ", TEXT)
         )
     if woven.worker is None:
-        reason = cut_end(woven.reason or "it cannot stand together", 60)
+        reason = cut_end(woven.reason or "these hunks conflict", 60)
         return words(Span("✗ ", Ink(Role.FAILED)), Span(f"{reason} ", TEXT))
     if woven.check is None:
-        return words(f"{woven.worker} is made, without a check ")
+        return words(f"{woven.worker} is ready; it has no check ")
     mark = Span("✓ ", Ink(Role.DONE)) if woven.check.passed else Span("✗ ", Ink(Role.FAILED))
     verdict = verdict_of(woven.check, is_stale=False, has_claimed=False)
     said = str(verdict or "check failed")

@@ -10,13 +10,14 @@ from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from tui.controllers import ON_WORKERS, Deciding
 from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, blank, fit, words
-from tui.kit.inked import Inked
+from tui.kit.inked import Head, Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.compare.candidates import Candidates
 from tui.screens.compare.page import (
+    NAMES,
     compare_subject,
     figures_head,
     figures_of,
@@ -25,7 +26,7 @@ from tui.screens.compare.page import (
     hunks_head,
     widths,
 )
-from tui.screens.compare.pair import code_rows, result_row, side_rows
+from tui.screens.compare.pair import code_rows, context_rows, result_row, side_rows
 from tui.screens.compare.weaving import Weaving
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.view import DiffView
@@ -44,10 +45,8 @@ _NUMBERS = 6
 """The cells of line numbers: they are not copied."""
 
 
-class Column(Inked):
+class Column(Head):
     """A candidate's figures, or what they are called."""
-
-    ALLOW_SELECT = True
 
 
 class CompareScreen(Board):
@@ -99,7 +98,7 @@ class CompareScreen(Board):
                 yield Inked(id="head")
                 yield Rows(id="hunks")
                 with Horizontal(id="sides"):
-                    yield Rows(id="left", lead=_NUMBERS)
+                    yield self.widths.beside(Rows(id="left", lead=_NUMBERS), 1)
                     yield Rows(id="right", lead=_NUMBERS)
                 yield Column(id="result")
             yield Rows(id="page")
@@ -116,7 +115,7 @@ class CompareScreen(Board):
         if pair is not None:
             self._draw_pair(pair)
         elif self.pane.table is None:
-            asking = "asking for the candidates"
+            asking = "loading the candidates"
             there_is = asking if self.candidates.step else "no step has candidates"
             page.show(nothing_here(self.candidates.reason or there_is, scene), of="")
         elif self.is_whole:
@@ -138,6 +137,7 @@ class CompareScreen(Board):
         self._draw_side("#left", left, right)
         self._draw_side("#right", right, left)
         self.query_one("#right").display = left != right
+        self.query_one("#left").set_class(left == right, "-lone")
         self.query_one("#result", Column).show([result_row(self.pane, cells)])
 
     def _draw_side(self, pane: str, column: int, other: int) -> None:
@@ -147,6 +147,7 @@ class CompareScreen(Board):
 
     def _draw_figures(self) -> None:
         """Draw a column for each candidate that there is room for."""
+        self.pane.name_cells = self.session.widths.get(NAMES, 0)
         figures, titles = self.query_one("#figures"), self.query_one("#titles", Column)
         name, room, _ = widths(self.pane, self.size.width)
         titles.styles.width = name
@@ -168,7 +169,8 @@ class CompareScreen(Board):
     def _draw_pair(self, pair: DiffPane) -> None:
         """Draw two candidates' whole changes against each other."""
         diff = self.key_of("diff")
-        more = f", {diff} goes on to the next one" if len(self.pane.rows) > _PAIR else ""
+        has_more = len(self.pane.rows) > _PAIR or self.pane.taken
+        more = f", {diff} goes to the next one" if has_more else ""
         said = Span(f" {self.candidates.pair_said}", BOLD)
         self.query_one("#pair-head", Inked).show([words(said, f"   esc closes{more}"), ()])
         pair.set_split(is_split=self.size.width >= _SPLIT_FROM)
@@ -197,7 +199,12 @@ class CompareScreen(Board):
             taken = self.pane.is_taken(spot, hunk)
             mark = Span("  ■ taken", Ink(Role.ACCENT, bold=True)) if taken else Span("")
             rows.append(words(Span(f" {who}", TEXT), mark, f"  {hunk.what}"))
-            rows += [(blank(1), *row) for row in code_rows(hunk, None, cells - 2)]
+            lines = (
+                *context_rows(hunk.before, cells - 2),
+                *code_rows(hunk, None, cells - 2),
+                *context_rows(hunk.after, cells - 2),
+            )
+            rows += [(blank(1), *row) for row in lines]
             rows.append(())
         rows.append(words(" before"))
         rows += [words(f"       {line.rstrip()}") for line in spot.hunks[0].old]
@@ -213,8 +220,8 @@ class CompareScreen(Board):
         if refused:
             return words(Span(f"{row.worker} cannot be chosen: ", TEXT), f"{refused}.")
         return words(
-            Span(f"{key} chooses {row.worker} whole. ", TEXT),
-            "Candidates you do not choose stay on their branches.",
+            Span(f"{key} chooses all of {row.worker}. ", TEXT),
+            "The others stay on their branches.",
         )
 
     def hints(self) -> Sequence[str]:
@@ -290,7 +297,7 @@ class CompareScreen(Board):
     def by_next(self, by: int) -> None:
         if not self.pane.to_difference(by):
             key, way = ("next", "down") if by > 0 else ("previous", "up")
-            self.say_refused(self.key_of(key), f"no hunk further {way} differs")
+            self.say_refused(self.key_of(key), f"no more differing hunks {way}")
 
     def do_open(self) -> None:
         self.is_whole = not self.is_whole

@@ -28,7 +28,7 @@ class Weaving(Controller):
             return self._why_not_check()
         if idea == "merge" and not self.composite:
             check = self.screen.key_of("check")
-            return f"there is no composite; {check} makes it"
+            return f"the mix is not made yet; {check} makes it"
         return ""
 
     @property
@@ -41,7 +41,7 @@ class Weaving(Controller):
         if not self.pane.taken:
             return "no hunk is taken"
         if any(not row.is_comparable for row in self.pane.rows if row.hunks):
-            return "the candidates did not begin at the same base"
+            return "the candidates have different bases"
         return ""
 
     def do_mark(self) -> None:
@@ -62,7 +62,8 @@ class Weaving(Controller):
 
     def _change(self, said: str, act: Callable[[], bool]) -> None:
         before = dict(self.pane.taken)
-        act()
+        if not act():
+            return
         after = dict(self.pane.taken)
         step = self.pane.table.step if self.pane.table else ""
         undo, redo = partial(self._set_taken, step, before), partial(self._set_taken, step, after)
@@ -81,7 +82,7 @@ class Weaving(Controller):
         """Weave exactly the taken hunks, and run the check on what they make."""
         table = self.pane.table
         if table is not None:
-            self.screen.say("the taken hunks are woven and checked")
+            self.screen.say("combining and checking your hunks")
             names = {row.worker for row in self.pane.rows}
             seen = {
                 name: one
@@ -100,7 +101,7 @@ class Weaving(Controller):
             return
         self.pane.woven, self.pane.woven_of = found, keys
         if found.worker is None:
-            self.refuse("check", found.reason or "these hunks make no composite")
+            self.refuse("check", found.reason or "these hunks cannot be combined")
         else:
             passed = found.check is None or found.check.passed
             mark = Span("✓ ", Ink(Role.DONE)) if passed else Span("✗ ", Ink(Role.FAILED))

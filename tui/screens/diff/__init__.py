@@ -1,1 +1,1 @@
-"""Show what a worker changed, and let hunks be seen, said about and dropped."""
+"""Show what a worker changed; let a human mark, comment and drop hunks."""

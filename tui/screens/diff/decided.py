@@ -19,7 +19,7 @@ def who_decided(view: ConflictView) -> Mapping[str, str]:
     """Return, for each file of a merge, who decided what of it."""
     told = {clean_name(file.path): _decided(file) for file in view.files}
     for merged in view.merged:
-        both = ", both sides changed it" if merged.by == "both" else ""
+        both = ", changed on both sides" if merged.by == "both" else ""
         told.setdefault(clean_name(merged.path), f"merged by git{both}")
     return told
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.messages.diffs import file_key
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.ink import TEXT, Ink, Role, Span
+from tui.ink import Ink, Role, Span
 from tui.kit.screen import Board, Controller
 from tui.kit.session import Undoable
 from tui.screens.diff.pane import DiffPane
@@ -15,10 +15,10 @@ from tui.screens.diff.reading import Reading
 from tui.words.figures import some
 
 _WHY_NOT = {
-    Phase.RUNNING: "it still writes; what it wrote can lose hunks once it waits for review",
-    Phase.LANDED: "all of it has landed; undo the landing first",
+    Phase.RUNNING: "it is still working; you can leave out hunks once it waits for review",
+    Phase.LANDED: "its whole change has landed; undo the landing first",
     Phase.LANDING: "it is about to land",
-    Phase.CONFLICTED: "its conflicts are decided in Review",
+    Phase.CONFLICTED: "resolve its conflicts in Review first",
 }
 
 
@@ -50,11 +50,14 @@ class Dropping(Controller):
         if worker is None:
             return "there is no worker"
         if worker.phase is not Phase.REVIEWING:
-            words = f"it is {worker.phase}: only a change that waits for review can lose hunks"
+            words = (
+                f"it is {worker.phase}: you can leave out hunks only while a change waits "
+                f"for review"
+            )
             return _WHY_NOT.get(worker.phase, words)
         if self.screen.does(Reading).against:
             back = self.screen.key_of("diff")
-            return f"hunks are those of what it began from; {back} goes back to that"
+            return f"you leave out hunks in the diff against its base; {back} shows that"
         return "" if self.pane.diff else "there is no diff"
 
     def label_of(self, idea: str, label: str) -> str:
@@ -139,8 +142,11 @@ class Dropping(Controller):
             return
         if done is not None:
             self.session.remember(done[1])
-            out = f"{some(len(keys), 'hunk')} will not land" if keys else "all of it will land"
+            out = (
+                f"{some(len(keys), 'hunk')} will not land" if keys else "the whole change will land"
+            )
             check, land = self.screen.key_of("check"), self.screen.key_of("land")
             is_stale = here and here.check
-            stale = f"; {check} checks what is left, {land} does too" if is_stale else ""
-            self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")
+            stale = f"; {check} or {land} checks the rest" if is_stale else ""
+            mark = Span("✓ ", Ink(Role.DONE))
+            self.screen.say_both(done[0], f"{out}{stale}", mark)

@@ -51,17 +51,20 @@ class Editing(Controller):
         if worker.phase in _LANDS or (idea == "edit_all" and worker.phase in _ITS_OWN_TREE):
             return self._why_not_here(idea)
         if worker.phase in _ITS_OWN_TREE:
-            return f"it still writes; {self.screen.key_of('comment')} says what to change"
-        return _WHY_NOT.get(worker.phase, f"it is {worker.phase}: nothing of it lands now")
+            return f"it is still working; {self.screen.key_of('comment')} tells it what to change"
+        return _WHY_NOT.get(worker.phase, f"it is {worker.phase}: its change cannot land now")
 
     def _why_not_here(self, idea: str) -> str:
         if idea == "edit" and not self._lines():
-            return "no line of the new text is under the cursor"
+            return "put the cursor on a line of the new text"
         against = self.screen.does(Reading).against
         if self.here().phase is Phase.CONFLICTED and against != "target":
-            return f"{self.screen.key_of('diff')} shows what would land; that is edited there"
+            return f"{self.screen.key_of('diff')} shows what would land; edit it there"
         if against.startswith("@"):
-            return f"this is another attempt; {self.screen.key_of('diff')} goes back to its own"
+            return (
+                f"this is an earlier attempt; {self.screen.key_of('diff')} goes back to "
+                f"the current one"
+            )
         return ""
 
     # In the editor.
@@ -103,9 +106,9 @@ class Editing(Controller):
             before, after = (partial(self._begin_put, self.run_id, spot, text) for text in texts)
             self.session.remember(Undoable(f"the edit of {spot.path}", before, after))
             check = self.screen.key_of("check")
-            hint = f"  {check} checks it" if spot.worker.check else ""
+            hint = f"{check} checks it" if spot.worker.check else ""
             mark = Span("✓ ", Ink(Role.DONE))
-            self.screen.say(mark, Span(f"{spot.path} is edited; so it will land", TEXT), hint)
+            self.screen.say_both(f"{spot.path} is edited and will land like this", hint, mark)
         return refused
 
     def _begin_put(self, run: str, spot: _Spot, text: str) -> None:
@@ -174,7 +177,9 @@ class Editing(Controller):
         if not all(char.isprintable() or char in "\n\t" for char in old):
             edits = self.screen.key_of("edit_all")
             self.refuse(
-                "edit", "it holds characters that cannot be typed", f"{edits} edits the file"
+                "edit",
+                "it contains characters that you cannot type",
+                f"{edits} edits the whole file",
             )
             return
         apply_key, send = self.screen.key_of("yes"), self.screen.key_of("send")
@@ -182,7 +187,7 @@ class Editing(Controller):
         begun = comment._replace(code=old, first=spot.first, number=spot.last, path=spot.path)
         writing = Writing(
             title,
-            f"{apply_key} applies it then, {send} sends it as a patch",
+            f"then {apply_key} applies it, {send} sends it to the agent as a patch",
             partial(self._suggested, begun),
             key=f"{self.session.about} {title}",
             may_be_empty=True,
@@ -214,8 +219,9 @@ class Editing(Controller):
     def suggestion(self) -> Comment | None:
         """Return the suggestion that stands at the line under the cursor, not applied yet."""
         numbers, about = self.pane.new_numbers(), self.session.about
+        under = (c for c in self.pane.thread if c.suggestion is not None)
         if not numbers:
-            return None
+            return next(under, None)
         return next(
             (
                 c
@@ -239,7 +245,7 @@ class Editing(Controller):
             return
         before = found.text or ""
         if _lines_of(before, spot.first, spot.last) != comment.code:
-            self.refuse("yes", "the lines are others by now", "write the suggestion anew")
+            self.refuse("yes", "the lines have changed since", "write the suggestion again")
             return
         after = _with_lines(before, spot.first, spot.last, comment.suggestion or "")
         if refused := await self._write(spot, (before, after)):

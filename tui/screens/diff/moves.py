@@ -7,6 +7,7 @@ from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
 from tui.screens.diff.layout import Part
 from tui.screens.diff.pane import DiffPane
+from tui.screens.diff.picturing import Picturing
 from tui.screens.diff.reading import Reading
 
 
@@ -44,9 +45,9 @@ class Moving(Controller):
         way, key = ("down", "next") if by > 0 else ("up", "previous")
         if self.pane.query:
             if not self.pane.to_hit(by):
-                self.refuse(key, f"/{self.pane.query} is not further {way}")
+                self.refuse(key, f"no more hits for /{self.pane.query} {way}")
         elif not self.pane.to_new(by):
-            self.refuse(key, f"no hunk further {way} is new")
+            self.refuse(key, f"no more unseen hunks {way}")
 
     def by_scroll(self, by: int) -> None:
         self.pane.scroll(8 * by)
@@ -54,7 +55,7 @@ class Moving(Controller):
     # Searching.
 
     def do_search(self) -> None:
-        note = "n and N go through the hits; esc ends the search"
+        note = "n and N go to the next and previous hit; esc ends the search"
         self.screen.write(Writing("search", note, self._search, key="search diff"))
 
     def _search(self, text: str) -> None:
@@ -64,12 +65,16 @@ class Moving(Controller):
         self.pane.search(text)
         if not self.pane.to_hit(1) and not self.pane.to_hit(-1):
             self.pane.search("")
-            self.screen.say_refused("search", f"nothing in this diff has {text!r}")
+            self.screen.say_refused("search", f"this diff does not contain {text!r}")
 
     # Seeing.
 
     def do_open(self) -> None:
-        self.pane.toggle_fold()
+        picturing = self.screen.does(Picturing)
+        if picturing.is_here:
+            picturing.show()
+        else:
+            self.pane.toggle_fold()
 
     def do_mark(self) -> None:
         """The hunk was seen, or all of the file: on to the next one that was not."""
@@ -86,7 +91,7 @@ class Moving(Controller):
         toggle = partial(self._toggle_seen, changed)
         self.session.remember(Undoable(what, toggle, toggle))
         if was_new and not self.pane.to_new(1) and not self.pane.to_new(-1):
-            self.screen.say("everything was seen")
+            self.screen.say("you have seen everything")
 
     def _toggle_seen(self, keys: set[str]) -> None:
         self._set_seen(self.session.seen ^ keys)
@@ -100,6 +105,12 @@ class Moving(Controller):
 
     def do_show_generated(self) -> None:
         self.pane.toggle("has_generated")
+
+    def do_show_moved(self) -> None:
+        self.pane.shape.open_moves.clear()
+        self.pane.toggle("opens_moves")
+        shown = "shown in full" if self.pane.shape.opens_moves else "folded"
+        self.screen.say(f"moved code is {shown}")
 
     def do_show_long(self) -> None:
         self.pane.wraps = not self.pane.wraps

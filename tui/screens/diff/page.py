@@ -31,7 +31,6 @@ from tui.words.said import change_text, check_text
 from tui.words.standing import name_of
 from tui.words.unshown import unshown_of
 
-FILES = 36
 SPLIT_FROM = 140
 _SEEN_BAR = 10
 
@@ -77,6 +76,14 @@ def _check_words(worker: WorkerView, diff: ChangeDiff) -> Row:
     return words(Span("· ", Ink(Role.WAITING)), Span("check not run on this result", TEXT))
 
 
+class Beside(NamedTuple):
+    """The diff that a list of files is of, how it is laid out, and how wide the list is."""
+
+    diff: ChangeDiff
+    shape: Shape
+    cells: int
+
+
 def file_strip(
     diff: ChangeDiff, shape: Shape, worker: WorkerView, *, here: int, cells: int
 ) -> tuple[list[Row], list[int]]:
@@ -86,7 +93,7 @@ def file_strip(
     rows = [
         clickable(
             _file_row(
-                _Beside(diff, shape, cells),
+                Beside(diff, shape, cells),
                 index,
                 name=names[index],
                 is_here=index == here,
@@ -99,40 +106,33 @@ def file_strip(
     return rows, list(range(len(rows)))
 
 
-class _Beside(NamedTuple):
-    """The diff that a list of files is of, how it is laid out, and how wide the list is."""
-
-    diff: ChangeDiff
-    shape: Shape
-    cells: int
-
-
 def file_pane(
-    diff: ChangeDiff, shape: Shape, worker: WorkerView, *, here: int, send_key: str
+    beside: Beside, worker: WorkerView, *, here: int, send_key: str
 ) -> tuple[list[Row], list[int]]:
     """The files by folder, the comments, the clashes; and at which row each file stands."""
-    rows: list[Row] = [heading("FILES", FILES, figure=str(len(diff.files)))]
+    diff, shape, cells = beside
+    rows: list[Row] = [heading("FILES", cells, figure=str(len(diff.files)))]
     places: list[int] = []
     folder = None
-    names = cut_apart([file.path.rpartition("/")[2] for file in diff.files], FILES - 21)
+    names = cut_apart([file.path.rpartition("/")[2] for file in diff.files], cells - 21)
     clashing = {path for clash in worker.clashes for path in clash.paths}
     for index, file in enumerate(diff.files):
         parent = file.path.rpartition("/")[0] or "./"
         if parent != folder:
             folder = parent
-            rows.append(words(f" {cut_path(parent, FILES - 2)}"))
+            rows.append(words(f" {cut_path(parent, cells - 2)}"))
         places.append(len(rows))
         row = _file_row(
-            _Beside(diff, shape, FILES),
+            beside,
             index,
             name=names[index],
             is_here=index == here,
             is_clash=file.path in clashing,
         )
         rows.append(clickable(row, f"file:{index}"))
-    rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key)
+    rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key, cells)
     if worker.clashes:
-        rows += [(), heading("CLASH", FILES, Role.CLASH, figure=f"≈ {len(worker.clashes)}")]
+        rows += [(), heading("CLASH", cells, Role.CLASH, figure=f"≈ {len(worker.clashes)}")]
         rows += [
             words(
                 " ",
@@ -144,7 +144,7 @@ def file_pane(
     return rows, places
 
 
-def _file_row(beside: _Beside, index: int, *, name: str, is_here: bool, is_clash: bool) -> Row:
+def _file_row(beside: Beside, index: int, *, name: str, is_here: bool, is_clash: bool) -> Row:
     diff, shape, cells = beside
     file = diff.files[index]
     seen, whole = seen_of(diff, index, shape.seen)
@@ -168,17 +168,17 @@ def _file_row(beside: _Beside, index: int, *, name: str, is_here: bool, is_clash
     return grounded((Span("▌", MUTED), *row[1:]), Role.PANEL) if is_here else row
 
 
-def _comment_rows(comments: Sequence[Comment], send_key: str) -> list[Row]:
+def _comment_rows(comments: Sequence[Comment], send_key: str, cells: int) -> list[Row]:
     pending = [comment for comment in comments if not comment.is_sent]
     if not pending:
         return []
     rows: list[Row] = [
         (),
-        heading("COMMENTS", FILES, Role.ACCENT, figure=f"{len(pending)} to send"),
+        heading("COMMENTS", cells, Role.ACCENT, figure=f"{len(pending)} to send"),
     ]
     for comment in pending[:6]:
         place = f"{comment.path.rpartition('/')[2]}:{comment.number}"
-        said = cut_end(comment.text.replace("\n", " "), FILES - len(place) - 4)
+        said = cut_end(comment.text.replace("\n", " "), cells - len(place) - 4)
         rows.append(words(Span(" “", Ink(Role.ACCENT)), Span(place, TEXT), f" {said}"))
     return [*rows, (), words(" ", Span(send_key, KEY), " sends them to the worker")]
 

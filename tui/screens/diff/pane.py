@@ -1,21 +1,31 @@
 """A diff being read: where the cursor is, what is folded, what was seen, the range under it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, keys_of
 from tui.ink import Row
-from tui.screens.diff.layout import Part, Place, Shape, lay_out
-from tui.screens.diff.rows import DiffPainter, comment_rows, height_of, line_room, side_room
-from tui.screens.diff.shifted import moved_lines
+from tui.screens.diff.fates import Fate
+from tui.screens.diff.layout import Part, Place, Shape, lay_out, lines_of, move_key
+from tui.screens.diff.rows import DiffPainter, height_of, line_room, side_room
+from tui.screens.diff.threads import thread_rows
+from tui.words.clean import plain_line, with_tabs
 from tui.words.comments import Comment
+from tui.words.shifted import Spot, moves_of
 
-_SKIPPED = frozenset({Part.BLANK, Part.COMMENT})
+_SKIPPED = frozenset({Part.BLANK, Part.UNIT})
+_CODE = frozenset({Part.LINE, Part.WAS, Part.PAIR})
 _MOST_SCROLL = 2000
 _MOST_CONTEXT = 1000
+
+
+def _spots_of(place: Place) -> list[Spot]:
+    """Return the lines of its own hunk that a row shows, or begins with."""
+    other = place.other if place.part is Part.PAIR else -1
+    return [Spot(place.file, place.hunk, at) for at in (place.line, other) if at >= 0]
 
 
 class _Tall(NamedTuple):
@@ -59,13 +69,18 @@ class DiffPane:
         if diff is None:
             self.places, self.heads, self.cursor, self.anchor = [], [], 0, None
             return
-        self.shape.moves = moved_lines(diff)
+        self.shape.take(moves_of(diff))
         self.lay_out()
         found = (i for i in self.heads if self.key_of(self.places[i]) == key)
         if key:
             self.cursor = next(found, self.cursor)
         else:
             self.cursor = next(iter(self.heads), 0)
+
+    def tell(self, fates: Mapping[int, Sequence[Fate]]) -> None:
+        """Say what became of functions; the cursor stays on its row."""
+        self.shape.fates = fates
+        self.lay_out()
 
     def lay_out(self) -> None:
         """Lay the diff out anew; the cursor stays where it was, or on its hunk."""
@@ -142,6 +157,8 @@ class DiffPane:
         """Return what a mark at a place is about: a hunk, or on a file's head all of the file."""
         if self.diff is None or place is None or place.file >= len(self.diff.files):
             return ()
+        if place.part is Part.COMMENT:
+            return ()
         return (self.key_of(place),) if place.hunk >= 0 else keys_of(self.diff, place.file)
 
     def is_seen(self, place: Place) -> bool:
@@ -154,12 +171,9 @@ class DiffPane:
         file = self.diff.files[place.file]
         return file, file.hunks[place.hunk]
 
-    def _line(self, place: Place) -> DiffLine | None:
-        found = self._file_hunk(place)
-        if found is None or place.part not in {Part.LINE, Part.PAIR}:
-            return None
-        index = place.other if place.part is Part.PAIR and place.other >= 0 else place.line
-        return found[1].lines[index]
+    def _lines(self, place: Place) -> Sequence[DiffLine]:
+        """Return the lines that a row stands for: of a moved block that is folded all of them."""
+        return () if self.diff is None else lines_of(self.diff, self.shape.moves, place)
 
     @property
     def path_and_line(self) -> str:
@@ -167,8 +181,7 @@ class DiffPane:
         place = self.place
         if place is None or self.diff is None:
             return ""
-        line = self._line(place)
-        number = (line.new or line.old) if line else None
+        number = next((line.new or line.old for line in self._lines(place)), None)
         return self.diff.files[place.file].path + (f":{number}" if number else "")
 
     @property
@@ -180,32 +193,45 @@ class DiffPane:
         """Return the numbers of the new text's lines under the cursor or in the range, in order."""
         start, end = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
         here = self.file
-        lines = [self._line(p) for p in self.places[start : end + 1] if p.file == here]
-        return sorted({line.new for line in lines if line is not None and line.new})
+        places = (place for place in self.places[start : end + 1] if place.file == here)
+        return sorted({line.new for place in places for line in self._lines(place) if line.new})
 
     def range(self) -> list[str]:
         """The lines that are selected: from the anchor to the cursor, or the one under it."""
         start, end = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
-        lines = [self._line(place) for place in self.places[start : end + 1]]
-        return [line.text for line in lines if line is not None]
+        places = self.places[start : end + 1]
+        return [with_tabs(line.text) for place in places for line in self._lines(place)]
+
+    @property
+    def thread(self) -> Sequence[Comment]:
+        """Return the comments under the cursor."""
+        place = self.place
+        return self.shape.thread(place) if place and place.part is Part.COMMENT else ()
 
     def spot(self) -> Comment | None:
-        """Return the line of a comment: the last one of the range, or the hunk's first one."""
+        """Return the line of a comment: the last one of the range, or the hunk's first one.
+
+        On a thread it is the line that the thread is about.
+        """
         place = self.place
+        if self.thread:
+            first = self.thread[0]
+            about = (first.path, first.key, first.line, first.number, first.code)
+            return Comment(*about, "")
         found = self._file_hunk(place) if place else None
         if place is None or found is None:
             return None
         file, hunk = found
         line = place.other if place.part is Part.PAIR and place.other >= 0 else max(place.line, 0)
         given = hunk.lines[line]
-        code = "\n".join(self.range()) or given.text
+        code = "\n".join(self.range()) or with_tabs(given.text)
         number = given.new or given.old or 0
         return Comment(file.path, self.key, line, number, code, "")
 
     # Moving.
 
     def move(self, by: int) -> None:
-        """So many rows down or up; blank rows and comments are passed over."""
+        """So many rows down or up; blank rows and notes on functions are passed over."""
         if not self.places:
             return  # it is still on its way
         at = max(min(self.cursor + by, len(self.places) - 1), 0)
@@ -257,8 +283,8 @@ class DiffPane:
         self.to_file(files[0])
         wanted = int(number) if number.isdigit() else -1
         for index, place in enumerate(self.places):
-            line = self._line(place) if place.file == files[0] else None
-            if line is not None and line.new == wanted:
+            lines = self._lines(place) if place.file == files[0] else ()
+            if any(line.new == wanted for line in lines):
                 self._jump(index)
                 return
 
@@ -269,18 +295,23 @@ class DiffPane:
         self.query = query
         if self.diff is None or not query:
             return
-        for file, keys in zip(self.diff.files, self.diff.keys, strict=True):
+        for index, (file, keys) in enumerate(zip(self.diff.files, self.diff.keys, strict=True)):
             found = [key for key, hunk in zip(keys, file.hunks, strict=True) if self._has(hunk)]
             self.shape.open_hunks.update(found)
             if found and self.shape.is_folded_file(file):
                 self.shape.folded_files.symmetric_difference_update({file.path})
+            for number, hunk in enumerate(file.hunks) if self.shape.moves.of else ():
+                for at, line in enumerate(hunk.lines):
+                    if self._is_hit(line.text):
+                        self._toggle_move(Spot(index, number, at), is_open=True)
         self.lay_out()
 
     def _has(self, hunk: Hunk) -> bool:
         return any(self._is_hit(line.text) for line in hunk.lines)
 
     def _is_hit(self, text: str) -> bool:
-        return self.query in (text if self.query != self.query.casefold() else text.casefold())
+        plain = plain_line(text)
+        return self.query in (plain if self.query != self.query.casefold() else plain.casefold())
 
     def to_hit(self, by: int) -> bool:
         """To the next line that has what is searched for."""
@@ -293,8 +324,7 @@ class DiffPane:
     def _hits(self) -> list[int]:
         found = []
         for index, place in enumerate(self.places):
-            line = self._line(place)
-            if line is not None and self._is_hit(line.text):
+            if any(self._is_hit(line.text) for line in self._lines(place)):
                 found.append(index)
         return found
 
@@ -311,9 +341,39 @@ class DiffPane:
             return
         if place.part is Part.FILE:
             self.shape.folded_files.symmetric_difference_update({self.diff.files[place.file].path})
+        elif begin := self._move_under(place):
+            self._toggle_move(begin)
+            self.lay_out()
+            at = (i for i, one in enumerate(self.places) if begin in _spots_of(one))
+            self.cursor = next(at, self.cursor)
+            return
         elif self.key:
             self.shape.open_hunks.symmetric_difference_update({self.key})
         self.lay_out()
+
+    def _move_under(self, place: Place) -> Spot | None:
+        """Return the first line of the moved block that a row is of, where it can be folded."""
+        if place.part is Part.HUNK or self.diff is None:
+            return None
+        for spot in _spots_of(place):
+            stretch = self.shape.move_at(spot, self.diff.files[spot.file].hunks[spot.hunk])
+            if stretch is not None:
+                return stretch.first
+        return None
+
+    def _toggle_move(self, spot: Spot, *, is_open: bool | None = None) -> None:
+        """Fold or unfold a moved block, or do one of both."""
+        if self.diff is None:
+            return
+        hunk, key = (
+            self.diff.files[spot.file].hunks[spot.hunk],
+            self.diff.keys[spot.file][spot.hunk],
+        )
+        stretch = self.shape.move_at(spot, hunk)
+        if stretch is not None and is_open is not (
+            not self.shape.is_folded_move(key, hunk, stretch)
+        ):
+            self.shape.open_moves.symmetric_difference_update({move_key(key, hunk, stretch)})
 
     # Rows.
 
@@ -333,9 +393,10 @@ class DiffPane:
         """Return the rows of a place: comments and long lines have several."""
         if place.part is Part.COMMENT:
             return len(self._comment_rows(place, cells))
-        is_code = place.part is Part.LINE or place.part is Part.PAIR
-        if not is_code or not self.is_wrapped or self.diff is None:
+        if place.part not in _CODE or not self.is_wrapped or self.diff is None:
             return 1
+        if place.part is Part.WAS:
+            return height_of(self._lines(place)[0], line_room(cells))
         lines = self.diff.files[place.file].hunks[place.hunk].lines
         if place.part is Part.LINE:
             return height_of(lines[place.line], line_room(cells))
@@ -402,9 +463,13 @@ class DiffPane:
         if place is not None and place.part is Part.PAIR and is_old:
             found = self._file_hunk(place)
             return found[1].lines[place.line] if found and place.line >= 0 else None
-        if place is not None and place.part is Part.PAIR and place.other < 0:
+        if (
+            place is None
+            or place.part not in _CODE
+            or (place.part is Part.PAIR and place.other < 0)
+        ):
             return None
-        return self._line(place) if place else None
+        return next(iter(self._lines(place)), None)
 
     def _comment_rows(self, place: Place, cells: int) -> Sequence[Row]:
-        return comment_rows(self.comments[place.other], cells, is_stale=place.hunk < 0)
+        return thread_rows(self.shape.thread(place), cells, is_stale=place.hunk < 0)

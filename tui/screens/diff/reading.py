@@ -5,11 +5,13 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from engine.messages.diffs import ChangeDiff
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.kit.screen import Board, Controller
 from tui.kit.textbox import Writing
 from tui.screens.diff.decided import decided_places, who_decided
+from tui.screens.diff.outlining import Outlining
 from tui.screens.diff.pane import DiffPane
 from tui.words.unshown import unshown_of
 
@@ -40,7 +42,7 @@ class _Wanted(NamedTuple):
 
 
 class Reading(Controller):
-    """Ask for the diff when it is another, or has grown; hold it against this and that."""
+    """Ask for the diff when it is another, or has grown; compare with this and that."""
 
     def __init__(self, screen: Board) -> None:
         super().__init__(screen)
@@ -116,7 +118,7 @@ class Reading(Controller):
             self.reason = found
         else:
             is_since = wanted.against and wanted.against == self._since
-            self.pane.show(replace(found, against=SINCE) if is_since else found)
+            self.pane.show(_called(found, SINCE) if is_since else found)
             at = wanted.run, wanted.worker, wanted.attempt
             self.session.opened_diffs.add(at)
             if not wanted.against:
@@ -125,6 +127,21 @@ class Reading(Controller):
                 self.pane.to_place(self.session.diff_place)
                 self.session.diff_place = ""
         self.screen.draw()
+        if not isinstance(found, str):
+            await self._tell_fates(wanted, found)
+
+    async def _tell_fates(self, wanted: _Wanted, diff: ChangeDiff) -> None:
+        """Say what became of functions, if that is still the diff on screen."""
+        told = await self.screen.does(Outlining).fates(
+            wanted.run,
+            wanted.worker,
+            diff,
+            attempt=wanted.attempt or None,
+            against=wanted.against,
+        )
+        if told and wanted == self._loaded:
+            self.pane.tell(told)
+            self.screen.draw()
 
     async def _told(self, wanted: _Wanted) -> tuple[Mapping[str, str], Mapping[str, _Places]]:
         """Return who decided what, where the diff is that of a merge with conflicts."""
@@ -134,6 +151,11 @@ class Reading(Controller):
         view = await self.session.bridge.conflicts(wanted.run, wanted.worker)
         return ({}, {}) if isinstance(view, str) else (who_decided(view), decided_places(view))
 
+    @property
+    def attempt(self) -> int | None:
+        """Return whose diff is on screen, of the attempts; None where there is only one."""
+        return self._loaded.attempt or None
+
     def is_overtaken(self) -> bool:
         """Say if the diff shows a tree that was still written to, and the worker has ended."""
         worker, diff = self.session.worker_view, self.pane.diff
@@ -142,7 +164,7 @@ class Reading(Controller):
 
     def _ways(self, here: WorkerView) -> dict[str, str]:
         """Return what it can be held against, and how that is called."""
-        ways = {"": "what it began from", "target": "its target: what landing it would change"}
+        ways = {"": "its base", "target": "its target: what its landing would change"}
         ways |= {f"@{n}": f"attempt {n}" for n in range(here.attempt - 1, 0, -1)}
         if self._since and self.pane.diff and self._since != self.pane.diff.head:
             ways[self._since] = SINCE
@@ -157,12 +179,12 @@ class Reading(Controller):
         order = list(ways)
         at = order.index(self.against) if self.against in order else -1
         self.against = order[(at + 1) % len(order)]
-        self.screen.say(f"held against {ways[self.against]}")
+        self.screen.say(f"compared with {ways[self.against]}")
 
     def do_against(self) -> None:
         """Hold it against any branch, tag or commit."""
         note = "a branch, a tag, a commit, or @2 for attempt 2"
-        self.screen.write(Writing("hold it against", note, self._hold_against, key="against"))
+        self.screen.write(Writing("compare with", note, self._hold_against, key="against"))
 
     def _hold_against(self, revision: str) -> None:
         self.against = revision.strip()
@@ -175,3 +197,10 @@ class Reading(Controller):
 
     def do_less(self) -> None:
         self.pane.set_context(self.pane.shape.context - 3)
+
+
+def _called(diff: ChangeDiff, against: str) -> ChangeDiff:
+    """Return a diff with another name for its old side; all that is known of it stays."""
+    named = replace(diff)
+    vars(named).update({**vars(diff), "against": against})
+    return named

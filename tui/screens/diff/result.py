@@ -23,8 +23,8 @@ class Result(Controller):
         if diff is not None and diff.result:
             return ""
         if diff is not None and self.screen.does(Reading).against == "target":
-            return f"conflicts are still open; {self.screen.key_of('merge')} decides them"
-        return f"{self.screen.key_of('diff')} shows first what would land"
+            return f"conflicts are still open; {self.screen.key_of('merge')} resolves them"
+        return f"look at the result first: {self.screen.key_of('diff')} shows what would land"
 
     def do_land(self) -> None:
         """Land it; of a resolved conflict exactly the tree that is on screen."""
@@ -44,7 +44,7 @@ class Result(Controller):
 
     def _by_word(self, worker: WorkerView, tree: str, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "the word was not typed")
+            self.refuse("land", "you did not type the word")
             return
         self._begin(worker, tree, is_despite_check=True)
 
@@ -63,5 +63,7 @@ class Result(Controller):
                 Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, found), TEXT)
             )
         else:
-            self.screen.say(Span("… ", Ink(Role.RUNNING)), Span("landing exactly this", TEXT))
+            self.screen.say(
+                Span("… ", Ink(Role.RUNNING)), Span("landing exactly this result", TEXT)
+            )
             self.screen.pursue(landing_of(run, worker))

@@ -1,6 +1,7 @@
 """The rows of a diff, inked: heads of files and hunks, lines with changed words, comments."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -24,25 +25,26 @@ from tui.ink import (
     words,
 )
 from tui.kit.syntax import Piece, changed_code, inked_change, signed
-from tui.kit.wording import Marks, changed_words, pairs_of
-from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of
-from tui.screens.diff.shifted import Spot
-from tui.words.clean import clean_code
-from tui.words.comments import Comment
-from tui.words.cutting import cut_end, cut_path, wrap
+from tui.screens.diff.fates import rows_of
+from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of, stretch_of
+from tui.screens.diff.threads import thread_rows
+from tui.words.clean import TAB_SIGN, plain_line, with_signs
+from tui.words.cutting import cut_path
 from tui.words.figures import MINUS, some
+from tui.words.shifted import Spot
+from tui.words.wording import Marks, changed_blanks, changed_words
 
+_ONE_COLUMN = frozenset({Part.LINE, Part.WAS})
 _STRETCH = 100
 """So many lines are lexed at once."""
 _NUMBER = 5
+_BEFORE_PATH, _SHORTEST_PATH = 23, 8
 _NO_END = " \\ no line end"
-_MOST_ROWS = 400
-"""So many rows of one line are drawn: a file of one line could fill the whole view for ever."""
 
 
 def code_columns(part: Part | None, cells: int, *, is_old: bool) -> tuple[int, int]:
     """Return the first column of the code of a row, and the one behind its last."""
-    if part is Part.LINE:
+    if part in _ONE_COLUMN:
         return 2 * _NUMBER + 4, cells
     if part is not Part.PAIR:
         return 1, cells
@@ -64,8 +66,8 @@ def height_of(line: DiffLine, room: int) -> int:
     """Return the rows that a line takes where long ones go on: only what changed has several."""
     if line.sign is Sign.KEPT:
         return 1
-    cells = width_of(line.text) + (0 if line.has_newline else len(_NO_END))
-    return min(max(-(-cells // room), 1), _MOST_ROWS)
+    cells = width_of(plain_line(line.text)) + (0 if line.has_newline else len(_NO_END))
+    return max(-(-cells // room), 1)
 
 
 @dataclass(kw_only=True)
@@ -90,19 +92,29 @@ class DiffPainter:
             case Part.FILE:
                 return [self._file_row(place, file, cells)]
             case Part.NOTE:
-                note = file.note or f"{file.kind}, nothing to show line by line"
+                note = file.note or f"{file.kind}, no lines to show"
                 return [fit(words(f"   {note}"), cells)]
+            case Part.UNIT:
+                return [self._unit_row(place, cells)]
             case Part.HUNK:
                 return [self._hunk_row(place, file, cells)]
-            case Part.LINE:
-                return self._unified(file, place, cells)
-            case Part.PAIR:
-                return self._beside(place, cells)
             case Part.COMMENT:
-                comment = self.shape.comments[place.other]
-                return comment_rows(comment, cells, is_stale=place.hunk < 0)
+                return thread_rows(self.shape.thread(place), cells, is_stale=place.hunk < 0)
             case Part.BLANK:
                 return [fit((), cells)]
+            case _:
+                return self._code_rows(place, cells)
+
+    def _code_rows(self, place: Place, cells: int) -> list[Row]:
+        match place.part:
+            case Part.PAIR:
+                return self._beside(place, cells)
+            case Part.MOVED:
+                return [self._moved_row(place, cells)]
+            case Part.WAS:
+                return self._unified(self._was(place), cells)
+            case _:
+                return self._unified(Spot(*place[1:4]), cells)
 
     def _file_row(self, place: Place, file: FileDiff, cells: int) -> Row:
         seen, whole = seen_of(self.diff, place.file, self.shape.seen)
@@ -124,6 +136,11 @@ class DiffPainter:
         )
         return spread(left, right, cells)
 
+    def _unit_row(self, place: Place, cells: int) -> Row:
+        """Say what became of a function, and where it stands."""
+        name, said = rows_of(self.shape.fates[place.file])[place.other]
+        return fit(words("   ", Span(name, TEXT), f"  {said}"), cells)
+
     def _hunk_row(self, place: Place, file: FileDiff, cells: int) -> Row:
         hunk = file.hunks[place.hunk]
         key = self.diff.keys[place.file][place.hunk]
@@ -134,7 +151,9 @@ class DiffPainter:
             mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
         where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
         note = "  only white space" if hunk.is_blank_only else ""
-        note += self._moved(place, hunk)
+        if not note and self.shape.is_only_set(place.file, hunk):
+            note = "  reformatted only"
+        note += self._moved(place, hunk) if self.shape.is_folded(key, hunk, place.file) else ""
         chosen = self.shape.chosen(file, hunk)
         by = (Span(f"  ≠ {chosen}", Ink(Role.ACCENT)),) if chosen else ()
         left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note, *by)
@@ -144,10 +163,10 @@ class DiffPainter:
         return spread(left, right, cells)
 
     def _moved(self, place: Place, hunk: Hunk) -> str:
-        """Say how much of a hunk was moved, and from where or to where."""
+        """Say how much of a folded hunk was moved, and from where or to where."""
         told: dict[str, int] = {}
         for at, line in enumerate(hunk.lines):
-            spot = self.shape.moves.get(Spot(place.file, place.hunk, at))
+            spot = self.shape.moves.lines.get(Spot(place.file, place.hunk, at))
             if spot is not None:
                 other = self.diff.files[spot.file]
                 way = "from" if line.sign is Sign.ADDED else "to"
@@ -155,18 +174,45 @@ class DiffPainter:
                 told[f"{way} {where}"] = told.get(f"{way} {where}", 0) + 1
         return "".join(f"  » {some(count, 'line')} moved {way}" for way, count in told.items())
 
-    def _unified(self, file: FileDiff, place: Place, cells: int) -> list[Row]:
-        line = file.hunks[place.hunk].lines[place.line]
+    def _moved_row(self, place: Place, cells: int) -> Row:
+        """Say of a moved block where the other place is, how long it is, and what differs."""
+        move = self.shape.moves.of[Spot(*place[1:4])]
+        here = stretch_of(self.diff, self.shape.moves, place)
+        is_new = here is move.new
+        other = move.old if is_new else move.new
+        line = self.diff.files[place.file].hunks[place.hunk].lines[place.line]
+        path = self.diff.files[other.first.file].path
+        said = [some(here.size, "line")]
+        if move.deeper:
+            said.append(f"indented {'+' if move.deeper > 0 else MINUS}{abs(move.deeper)}")
+        if move.edits:
+            said.append(f"{move.changed} changed{'' if is_new else ' there'}")
+        elif not move.deeper:
+            said.append("unchanged")
+        way, rest = "from" if is_new else "to", f"{other.number}, {', '.join(said)}"
+        room = max(cells - len(way) - len(rest) - _BEFORE_PATH, _SHORTEST_PATH)
+        name = "line " if other.first.file == place.file else f"{cut_path(path, room)}:"
+        text = f" moved {way} {name}{rest}"
+        row = changed_code(((text, Role.COMMENT),), line.sign, ())
+        numbers = Span(f" {_number(line.old)} {_number(line.new)} ", MUTED)
+        return fit((numbers, *signed(row, line.sign, cells - 11, is_moved=True)), cells)
+
+    def _was(self, place: Place) -> Spot:
+        """Return where the line stood that a line of a moved block was."""
+        old = self.shape.moves.of[Spot(*place[1:4])].old.first
+        return old._replace(line=place.other)
+
+    def _unified(self, spot: Spot, cells: int) -> list[Row]:
+        line = self._line(spot)
         numbers = f" {_number(line.old)} {_number(line.new)} "
         room = line_room(cells)
-        codes = self._codes(file, place.hunk, place.line, room)
-        is_moved = Spot(place.file, place.hunk, place.line) in self.shape.moves
+        is_moved = spot in self.shape.moves.lines
         return [
             (
                 Span(" " * len(numbers) if at else numbers, MUTED),
                 *signed(code, line.sign, room + 4, is_more=at > 0, is_moved=is_moved),
             )
-            for at, code in enumerate(codes)
+            for at, code in enumerate(self._codes(spot, room))
         ]
 
     def _beside(self, place: Place, cells: int) -> list[Row]:
@@ -178,28 +224,28 @@ class DiffPainter:
         return [(*(one or blanks[0]), Span(" │ ", LINE), *(two or blanks[1])) for one, two in rows]
 
     def _side(self, place: Place, line: int, cells: int, *, is_old: bool) -> list[Row]:
-        file = self.diff.files[place.file]
         if line < 0:
             return [(Span("╱" * cells, LINE),)]  # noqa: RUF001 - the sign for "no line here"
-        given = file.hunks[place.hunk].lines[line]
+        spot = Spot(place.file, place.hunk, line)
+        given = self._line(spot)
         number = f" {_number(given.old if is_old else given.new)} "
-        is_moved = Spot(place.file, place.hunk, line) in self.shape.moves
+        is_moved = spot in self.shape.moves.lines
         return [
             (
                 Span(" " * len(number) if at else number, MUTED),
                 *signed(code, given.sign, cells - 6, is_more=at > 0, is_moved=is_moved),
             )
-            for at, code in enumerate(self._codes(file, place.hunk, line, side_room(cells)))
+            for at, code in enumerate(self._codes(spot, side_room(cells)))
         ]
 
-    def _codes(self, file: FileDiff, hunk: int, line: int, cells: int) -> list[Row]:
+    def _codes(self, spot: Spot, cells: int) -> list[Row]:
         """The code of a line with syntax and changed words: cut at the edge, or in several rows."""
-        given = file.hunks[hunk].lines[line]
-        marks = self._marks(file.hunks[hunk], line)
-        row = changed_code(self._pieces(file, hunk, line), given.sign, marks)
+        given = self._line(spot)
+        partner = self._partner(spot, given)
+        marks, shown = _marks(given, partner), _with_blanks(given, partner)
         if self.shows_blanks:
-            row = tuple(Span(span.text.replace(" ", "·"), span.ink) for span in row)
-        row = _ended(row, given)
+            shown = with_signs(given.text)
+        row = _ended(changed_code(self._pieces(spot, shown), given.sign, marks), given)
         if self.query:
             row = lit(row, self.query)
         count = height_of(given, cells) if self.wraps else 1
@@ -207,31 +253,73 @@ class DiffPainter:
             return [moved(row, self.scroll, cells)]
         return [slice_row(row, at * cells, (at + 1) * cells) for at in range(count)]
 
-    def _pieces(self, file: FileDiff, hunk: int, line: int) -> tuple[Piece, ...]:
-        start = line - line % _STRETCH
-        stretch = file.hunks[hunk].lines[start : start + _STRETCH]
-        signs, texts = tuple(each.sign for each in stretch), tuple(each.text for each in stretch)
-        return inked_change(file.path, signs, texts)[line - start]
+    def _line(self, spot: Spot) -> DiffLine:
+        return self.diff.files[spot.file].hunks[spot.hunk].lines[spot.line]
 
-    def _marks(self, hunk: Hunk, line: int) -> Marks:
-        given = hunk.lines[line]
+    def _pieces(self, spot: Spot, shown: str) -> Sequence[Piece]:
+        """Return a line with its syntax, its blanks as they are to be shown."""
+        file = self.diff.files[spot.file]
+        start = spot.line - spot.line % _STRETCH
+        stretch = file.hunks[spot.hunk].lines[start : start + _STRETCH]
+        signs = tuple(each.sign for each in stretch)
+        texts = tuple(plain_line(each.text) for each in stretch)
+        pieces = inked_change(file.path, signs, texts)[spot.line - start]
+        return pieces if shown == texts[spot.line - start] else tuple(_respelled(pieces, shown))
+
+    def _partner(self, spot: Spot, given: DiffLine) -> DiffLine | None:
+        """Return what a changed line was, or became: of a moved one, where it stood or stands."""
         if given.sign is Sign.KEPT:
-            return ()
-        other = pairs_of(hunk).get(line)
+            return None
+        other = self.shape.moves.partners.get(spot)
         if other is None:
-            return ()
-        if given.sign is Sign.REMOVED:
-            return changed_words(given.text, hunk.lines[other].text)[0]
-        return changed_words(hunk.lines[other].text, given.text)[1]
+            hunk = self.diff.files[spot.file].hunks[spot.hunk]
+            at = self.shape.partners(spot.file, spot.hunk, hunk).get(spot.line)
+            other = None if at is None else spot._replace(line=at)
+        return None if other is None else self._line(other)
+
+
+def _respelled(pieces: Iterable[Piece], text: str) -> Iterator[Piece]:
+    """Yield pieces with another text of the same length."""
+    at = 0
+    for piece, role in pieces:
+        yield text[at : at + len(piece)], role
+        at += len(piece)
+
+
+def _marks(given: DiffLine, partner: DiffLine | None) -> Marks:
+    """Return what of a line changed: its words, or the blanks where all words are the same."""
+    if partner is None:
+        return ()
+    if (blanks := changed_blanks(given.text, partner.text)) is not None:
+        return (blanks,) if blanks[0] < blanks[1] else ()
+    if given.sign is Sign.REMOVED:
+        return changed_words(given.text, partner.text)[0]
+    return changed_words(partner.text, given.text)[1]
+
+
+def _with_blanks(given: DiffLine, partner: DiffLine | None) -> str:
+    """Return a line as it is shown: with signs for the blanks that are what changed."""
+    plain = plain_line(given.text)
+    if partner is None or given.text == partner.text:
+        return plain
+    start, end = changed_blanks(given.text, partner.text) or _odd_indent(given, partner)
+    return f"{plain[:start]}{with_signs(given.text)[start:end]}{plain[end:]}"
+
+
+def _odd_indent(given: DiffLine, partner: DiffLine) -> tuple[int, int]:
+    """Return the indent of a line where tabs and blanks took each other's place in it."""
+    indents = [line.text[: len(line.text) - len(line.text.lstrip())] for line in (given, partner)]
+    has_tab = [TAB_SIGN in indent for indent in indents]
+    return (0, len(indents[0])) if has_tab[0] != has_tab[1] and all(indents) else (0, 0)
 
 
 def _ended(row: Row, line: DiffLine) -> Row:
     """The row with what its end hides: blanks that were added there, and a missing line end."""
     text = line.text
-    hidden = len(text) - len(text.rstrip(" "))
+    hidden = len(text) - len(text.rstrip())
     if line.sign is Sign.ADDED and hidden:
-        cells = row_width(row) - hidden
-        row = (*slice_row(row, 0, cells), Span("·" * hidden, Ink(Role.TEXT, Role.ADDED_WORD)))
+        blanks = Span(with_signs(text)[-hidden:], Ink(Role.TEXT, Role.ADDED_WORD))
+        row = (*slice_row(row, 0, row_width(row) - hidden), blanks)
     return row if line.has_newline else (*row, Span(_NO_END, MUTED))
 
 
@@ -247,50 +335,6 @@ def lit(row: Row, query: str) -> Row:
         lit_row += [*slice_row(row, at, start), Span(found[0], fill)]
         at = end
     return (*lit_row, *slice_row(row, at, row_width(row))) if lit_row else row
-
-
-def comment_rows(comment: Comment, cells: int, *, is_stale: bool = False) -> list[Row]:
-    """A comment in its box under the line it is about."""
-    width = max(min(cells - 16, 80), 20)
-    ink = Ink(Role.ACCENT)
-    lead = Span(" " * 12)
-    state = "sent" if comment.is_sent else "not sent yet"
-    if comment.suggestion is not None and not comment.is_sent:
-        state = "not sent yet; a applies it"
-    state = f"{state}, the code has changed since" if is_stale else state
-    lines = f"line {comment.number}"
-    if comment.suggestion is not None and comment.first < comment.number:
-        lines = f"lines {comment.first} to {comment.number}"
-    what = "you suggest" if comment.suggestion is not None else "you"
-    title = f" {what}, {lines} "
-    rows: list[Row] = [(lead, Span(f"╭─{title}{'─' * (width - len(title) - 3)}╮", ink))]
-    if is_stale:
-        quoted = cut_end(comment.code.split("\n")[0].strip(), width - 4)
-        rows.append(
-            (lead, Span("│ ", ink), *fit((Span(quoted, MUTED),), width - 4), Span(" │", ink))
-        )
-    if comment.suggestion is not None:
-        changed = [(f"{MINUS} ", line, Role.REMOVED) for line in comment.code.split("\n")]
-        changed += [("+ ", line, Role.ADDED) for line in comment.suggestion.split("\n")]
-        rows += [
-            (lead, Span("│ ", ink), *fit((Span(text, Ink(role)),), width - 4), Span(" │", ink))
-            for sign, line, role in changed
-            for text in wrap(f"{sign}{clean_code(line)}", width - 4)
-        ]
-    if comment.text or comment.suggestion is None:
-        rows += [
-            (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
-            for text in wrap(comment.text, width - 4)
-        ]
-    rows.append(
-        (
-            lead,
-            Span(f"╰{'─' * (width - len(state) - 5)} ", ink),
-            Span(state, MUTED),
-            Span(" ─╯", ink),
-        )
-    )
-    return [fit(row, cells) for row in rows]
 
 
 def _pointed(row: Row) -> Row:

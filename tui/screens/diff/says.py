@@ -16,6 +16,8 @@ from tui.words.figures import some
 
 _TAKES_FEEDBACK = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED})
 
+_ANSWER = "If you answer one of these, begin with its number, such as [1]."
+
 
 class Commenting(Controller):
     """Keep comments on lines and ranges until all of them are sent together."""
@@ -32,10 +34,10 @@ class Commenting(Controller):
             self.refuse("comment", "there is no line under the cursor")
             return
         old = self._pending_at(spot)
-        note = "kept until you send all of them"
-        title = f"comment on {self.pane.path_and_line}"
+        note = "kept until you send your comments"
+        title = f"{'answer' if self.pane.thread else 'comment'} on {spot.path}:{spot.number}"
         if old is not None:
-            note = "an empty one takes it away"
+            note = "empty text deletes the comment"
         writing = Writing(
             title,
             note,
@@ -50,6 +52,18 @@ class Commenting(Controller):
         pending = (c for c in self.session.comments if not c.is_sent)
         return next((c for c in pending if (c.about, c.key, c.line) == at), None)
 
+    def delete(self) -> None:
+        """Delete the thread under the cursor."""
+        thread = self.pane.thread
+        before = list(self.session.comments)
+        after = [comment for comment in before if comment not in thread]
+        self._set_comments(after)
+        said = some(len(thread), "comment")
+        self.session.remember(
+            Undoable(f"deleting {said}", self._setter(before), self._setter(after))
+        )
+        self.screen.say(f"{said} deleted")
+
     def _comment(self, spot: Comment, old: Comment | None, text: str) -> None:
         before = list(self.session.comments)
         after = [comment for comment in before if comment is not old]
@@ -57,7 +71,7 @@ class Commenting(Controller):
             after.append(spot._replace(text=text, about=self.session.about))
         self._set_comments(after)
         self.pane.anchor = None
-        said = "the comment" if text else "taking the comment away"
+        said = "the comment" if text else "deleting the comment"
         self.session.remember(
             Undoable(said, self._setter(before), self._setter(after)),
         )
@@ -74,20 +88,28 @@ class Commenting(Controller):
         worker, about = self.session.worker_view, self.session.about
         pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
         if not pending or worker is None:
-            self.refuse("send", "no comment is pending")
+            self.refuse("send", "there is no pending comment")
             return
         known = self.pane.known_keys()
-        text = "\n\n".join(_as_words(each, is_stale=each.key not in known) for each in pending)
+        last = max((comment.id for comment in self.session.comments), default=0)
+        numbered = {each: last + n for n, each in enumerate(pending, 1)}
+        parts = [_as_words(each, n, is_stale=each.key not in known) for each, n in numbered.items()]
+        text = "\n\n".join((*parts, _ANSWER))
         if worker.phase is not Phase.RUNNING:
             text = "\n\n".join(filter(None, (text, _left_out_words(self.pane.diff, worker))))
         command = self._carrier(worker, text)
         if command is None:
-            self.refuse("send", f"{worker.worker} can take no comments now")
+            self.refuse("send", f"{worker.worker} cannot get comments now")
             return
+
+        now = self.session.clock()
 
         def sent() -> None:
             self._set_comments(
-                [c._replace(is_sent=True) if c in pending else c for c in self.session.comments]
+                [
+                    c._replace(is_sent=True, id=numbered[c], sent_at=now) if c in numbered else c
+                    for c in self.session.comments
+                ]
             )
 
         self.screen.send(command, f"{some(len(pending), 'comment')} sent to {worker.worker}", sent)
@@ -120,15 +142,16 @@ def _left_out_words(diff: ChangeDiff | None, worker: WorkerView) -> str:
     named = f": {', '.join(places)}" if places else ""
     return (
         f"I left {some(len(out), 'part')} of your change out{named}."
-        " The working tree is without them now; bring none of them back unless I ask for it above."
+        " The working tree no longer has them; do not bring them back unless I ask for that above."
     )
 
 
-def _as_words(comment: Comment, *, is_stale: bool) -> str:
-    """A comment as an agent reads it: where, the code, what is said of it."""
+def _as_words(comment: Comment, number: int, *, is_stale: bool) -> str:
+    """A comment as an agent reads it: its number, where, the code, what is said of it."""
+    place = f"[{number}] {comment.path}:{comment.number}"
     if patch := comment.patch():
         said = f"\n{comment.text}" if comment.text else ""
-        return f"{comment.path}:{comment.number}\nMake this change of mine:\n{patch}{said}"
+        return f"{place}\nMake this change of mine:\n{patch}{said}"
     code = "\n".join(f"> {line}" for line in comment.code.split("\n"))
     stale = " (as it was when this was written)" if is_stale else ""
-    return f"{comment.path}:{comment.number}{stale}\n{code}\n{comment.text}"
+    return f"{place}{stale}\n{code}\n{comment.text}"

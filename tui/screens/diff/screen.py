@@ -14,10 +14,13 @@ from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
+from tui.screens.diff.answers import Answering
 from tui.screens.diff.drops import Dropping
 from tui.screens.diff.edits import Editing
 from tui.screens.diff.moves import Moving
-from tui.screens.diff.page import SPLIT_FROM, diff_subject, file_pane, file_strip
+from tui.screens.diff.outlining import Outlining
+from tui.screens.diff.page import SPLIT_FROM, Beside, diff_subject, file_pane, file_strip
+from tui.screens.diff.picturing import Picturing
 from tui.screens.diff.reading import Reading
 from tui.screens.diff.result import Result
 from tui.screens.diff.says import Commenting
@@ -33,7 +36,10 @@ class DiffScreen(Board):
     """A change against what it is compared with."""
 
     CSS_PATH = Path(__file__).with_name("diff.tcss")
-    held = (Moving, Commenting, Editing, Dropping, Reading, Result, CheckOutput, *ON_WORKERS)
+    held = (
+        *(Moving, Commenting, Answering, Editing, Dropping, Outlining, Picturing, Reading),
+        *(Result, CheckOutput, *ON_WORKERS),
+    )
     kind = "diff"
 
     def __init__(self, session: Session) -> None:
@@ -67,11 +73,12 @@ class DiffScreen(Board):
 
     def compose_panes(self) -> ComposeResult:
         with Panes(id="diff"):
-            yield Rows(id="files")
+            yield self.widths.beside(Rows(id="files"), 1)
             yield DiffView(self.pane)
 
     def draw_panes(self, scene: Scene) -> None:
         self.reading.load_if_moved()
+        self.does(Answering).look(self.pane)
         worker, diff, view = self.session.worker_view, self.pane.diff, self.query_one(DiffView)
         self.set_class(not self.pane.places, "-bare")
         self.set_class(self._is_zoomed, "-zoomed")
@@ -93,7 +100,7 @@ class DiffScreen(Board):
             rows, places = (
                 file_strip(diff, shape, worker, here=here, cells=files.cells)
                 if self.has_class("-narrow")
-                else file_pane(diff, shape, worker, here=here, send_key=send)
+                else file_pane(Beside(diff, shape, files.cells), worker, here=here, send_key=send)
             )
             files.show(rows, range(places[here], places[here] + 3))
 
@@ -102,7 +109,7 @@ class DiffScreen(Board):
         diff = self.pane.diff
         if self.session.worker_view and diff:
             return ((), words(f"  Nothing differs from {diff.against}."))
-        asking = "asking for the diff" if self.session.worker_view else "there is no worker yet"
+        asking = "loading the diff" if self.session.worker_view else "there is no worker yet"
         return nothing_here(self.reading.reason or asking, scene)
 
     def on_diff_view_moved(self) -> None:
@@ -118,7 +125,7 @@ class DiffScreen(Board):
         if self.pane.anchor is not None:
             return words(
                 Span(f"{some(len(self.pane.range()), 'line')}. ", TEXT),
-                "c comments there, esc leaves the range.",
+                "c comments on it, esc leaves the range.",
             )
         if self.pane.query:
             hits = self.pane.hits()
@@ -130,8 +137,9 @@ class DiffScreen(Board):
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view
         first = ("merge",) if here and here.phase is Phase.CONFLICTED else ()
+        picture = ("open",) if self.does(Picturing).is_here else ()
         return (
-            *first,
+            *(*first, *picture),
             *("mark", "down", "comment", "edit", "send", "no", "yes", "land", "select", "diff"),
             "show_split",
             *("more", "search"),
@@ -149,7 +157,7 @@ class DiffScreen(Board):
         if idea == "land" and here and here.phase is Phase.CONFLICTED:
             return self.does(Result).why_not(idea)
         if idea in {"yes", "land"} and self.reading.is_overtaken():
-            return super().why_not(idea) or "its diff is being read"
+            return super().why_not(idea) or "its diff is loading"
         if idea in {"edit", "edit_all"}:
             return self.editing.why_not(idea)
         if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
@@ -157,6 +165,8 @@ class DiffScreen(Board):
         return super().why_not(idea)
 
     def _why_not_here(self, idea: str) -> str:
+        if idea == "no" and self.pane.thread:
+            return ""
         if idea in {"no", "no_wide"}:
             return self.dropping.why_not(idea)
         if idea == "search":
@@ -172,10 +182,14 @@ class DiffScreen(Board):
             self.pane.to_file(int(rest))
 
     def label_of(self, idea: str) -> str:
+        if idea == "no" and self.pane.thread:
+            return "delete comment"
         if idea in {"no", "no_wide"}:
             return self.dropping.label_of(idea, "")
         if idea == "yes" and self.editing.suggestion:
             return "apply"
+        if idea == "open" and self.does(Picturing).is_here:
+            return "picture"
         return super().label_of(idea)
 
     def do_yes(self) -> None:
@@ -184,6 +198,13 @@ class DiffScreen(Board):
             self.editing.apply(suggestion)
         else:
             self.hand_on("yes")
+
+    def do_no(self) -> None:
+        """Delete the comments under the cursor; elsewhere leave the hunk out."""
+        if self.pane.thread:
+            self.does(Commenting).delete()
+        else:
+            self.hand_on("no")
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.pane.path_and_line.rpartition(":")

@@ -13,6 +13,7 @@ from tui.screens.diff.layout import Part
 from tui.screens.diff.page import edge_map
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.rows import code_columns
+from tui.words.clean import with_tabs
 
 _ABOVE = 2
 """So many rows above the head of a long hunk stay on screen."""
@@ -126,8 +127,9 @@ class DiffView(Scrolled):
         span = selection.get_span(number)
         is_to_end = span is None or not 0 <= span[1] < end
         if is_to_end and self.pane.is_wrapped and line.sign is not Sign.KEPT:
-            return line.text[start + moved :][: end - start - 1]
-        return line.text[start + moved : None if is_to_end else stop + moved]
+            stop, is_to_end = end - 1, False
+        chosen = line.text[start + moved : None if is_to_end else stop + moved]
+        return with_tabs(chosen, start + moved)
 
     def _part_at(self, number: int) -> Part | None:
         places = self.pane.places

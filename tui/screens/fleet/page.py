@@ -131,9 +131,9 @@ def look_at(scene: Scene, size: tuple[int, int], detail: int) -> tuple[Form, int
 class Order(StrEnum):
     """The orders of workers, by what is said of each; the last two show as a table."""
 
-    NEED = "who needs you comes first"
-    PLAN = "plan order, in the table"
-    NODE = "by where each works, in the table"
+    NEED = "workers that need you come first"
+    PLAN = "in plan order, as a table"
+    NODE = "by node, as a table"
 
 
 def orders_of(run: RunView | None) -> tuple[Order, ...]:
@@ -330,12 +330,16 @@ class _Tiles:
     def _grid(
         self, workers: Sequence[WorkerView], rows: int, height: int, *, is_card: bool
     ) -> None:
-        """So many rows of cards or tiles; the workers that are left over get a line each."""
-        in_grid = rows * self.columns
-        widths = _widths(self.cells - 2, self.columns)
-        for start in range(0, min(in_grid, len(workers)), self.columns):
+        """So many rows of cards or tiles; the workers that are left over get a line each.
+
+        Cards keep to the columns; tiles share the whole width, so that one of them fills it.
+        """
+        in_grid = min(rows * self.columns, len(workers))
+        columns = self.columns if is_card or not rows else ceil(in_grid / rows)
+        widths = _widths(self.cells - 2, columns)
+        for start in range(0, in_grid, columns):
             x, y = 1, self.end
-            for worker, width in zip(workers[start : start + self.columns], widths, strict=False):
+            for worker, width in zip(workers[start : start + columns], widths, strict=False):
                 step = step_of(self.run, worker)
                 is_needy = is_card and band_of(worker, step) is Band.NEEDS_YOU
                 draw = partial(
@@ -390,7 +394,7 @@ def _one_row(draw: Callable[[], Row]) -> list[Row]:
 def _working_note(workers: Sequence[WorkerView]) -> str:
     held = sum(worker.phase.holds_slot for worker in workers)
     waits = len(workers) - held
-    return f"{held} run, {waits} wait" if waits else ""
+    return f"{held} running, {waits} waiting" if waits else ""
 
 
 def _widths(cells: int, columns: int) -> list[int]:

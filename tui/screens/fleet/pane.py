@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import NULL_OFFSET, Region, Size, Spacing
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
@@ -10,8 +9,6 @@ from textual.widget import Widget
 
 from tui.kit.inked import Inked
 from tui.screens.fleet.page import MORE, Piece
-
-_RAIL_LEAST = 30
 
 
 class WorkerTile(Inked):
@@ -32,25 +29,6 @@ class WorkerTile(Inked):
         if piece.name == MORE:
             self.does = "more:"
         self.show(piece.draw())
-
-
-class Rail(Inked):
-    """The rail beside the tiles: its left edge is dragged, and it keeps its width from then on."""
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take the edge."""
-        if event.screen_x <= self.region.x:
-            self.capture_mouse()
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Follow the mouse; tiles and rail keep the room that they need."""
-        if self.app.mouse_captured is self:
-            wished = self.region.right - event.screen_x
-            self.styles.width = max(min(wished, self.screen.size.width // 2), _RAIL_LEAST)
-
-    def on_mouse_up(self) -> None:
-        """Let the edge go."""
-        self.release_mouse()
 
 
 class _AsLaidOut(Layout):

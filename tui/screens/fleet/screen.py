@@ -12,7 +12,7 @@ from tui.controllers import ON_WORKERS
 from tui.ink import KEY, TEXT, Row, Span, clickable, words
 from tui.kit.cards import HEIGHT, question_fits
 from tui.kit.filterline import FilterLine
-from tui.kit.inked import Inked
+from tui.kit.inked import Head, Inked
 from tui.kit.opening import REACHING
 from tui.kit.panes import Panes
 from tui.kit.rail import rail
@@ -20,7 +20,7 @@ from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, Undoable
 from tui.screens.fleet.page import FleetPage, Form, Order, Wish, lay_out, look_at, move, orders_of
-from tui.screens.fleet.pane import FleetPane, Rail, WorkerTile
+from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
 from tui.words.filtering import filters
 from tui.words.looks import MARK
@@ -52,11 +52,11 @@ class FleetScreen(Board):
             with Panes(id="fleet"):
                 yield Inked(id="welcome")
                 yield FleetPane(id="tiles")
-                yield Inked(id="head")
+                yield Head(id="head")
                 yield Rows(id="table")
                 yield WorkerTile(id="close-up")
                 yield FilterLine(self.session, self._filtered)
-            yield Rail(id="rail")
+            yield self.widths.beside(Inked(id="rail"), -1)
 
     def draw_panes(self, scene: Scene) -> None:
         here = self.session.worker_view.worker if self.session.worker_view else ""
@@ -82,7 +82,7 @@ class FleetScreen(Board):
         if page and tiles.display:
             tiles.fill(page.pieces, here, self.fingered_at)
         self.set_class(not has_run, "-bare")
-        side = self.query_one(Rail)
+        side = self.query_one("#rail", Inked)
         side.show(rail(scene, side.size.height, side.size.width) if has_run else ())
 
     def _draw_welcome(self, scene: Scene) -> None:
@@ -124,8 +124,10 @@ class FleetScreen(Board):
 
     def sentence(self, scene: Scene) -> Row:
         if scene.marks:
-            what = "the range ends at the cursor" if self._range else "keys act on what is marked"
-            leave = words(Span(self.key_of("leave"), KEY), " lets them go")
+            what = (
+                "the range ends at the cursor" if self._range else "keys act on the marked workers"
+            )
+            leave = words(Span(self.key_of("leave"), KEY), " clears the marks")
             return (MARK, *words(Span(f" {len(scene.marks)} marked: {what}; ", TEXT)), *leave)
         if self.session.bridge.view is None:
             return words(REACHING)
@@ -141,7 +143,8 @@ class FleetScreen(Board):
         if self.page and self.page.form is Form.EMERGENCY:
             return ("yes", "no", "open", "down")
         if here and here.questions:
-            return ("down", "open", "yes", "yes_wide", "no", "steer", "pause", "mark", "pick")
+            asked = ("yes", "yes_wide", "no", "edit", "steer")
+            return ("down", "open", *asked, "pause", "mark", "pick")
         if here and here.phase is Phase.REVIEWING:
             return ("down", "open", "diff", "yes", "land", "retry_with", "no", "mark", "pick")
         return ("down", "open", "diff", "no", "retry", "steer", "pause", "mark", "less", "palette")
@@ -363,7 +366,7 @@ class FleetScreen(Board):
         self.draw()
 
     def do_leave(self) -> None:
-        """Leave the range, else let go of the marks, else show all again."""
+        """Leave the range, else clear the marks, else show all again."""
         if self._range and self.session.marks:
             self.session.marks = set(self._range[1])
             self._range = None

@@ -21,7 +21,7 @@ _WIDEST = 63
 _THICK = 1.25
 _WAYS = (
     ("plait demo", "a sample repository, no key needed"),
-    ("plait init", "writes a plait.yaml to begin with"),
+    ("plait init", "writes a first plait.yaml"),
 )
 
 
@@ -62,14 +62,16 @@ def welcome(scene: Scene, found: Beginnings | None, size: tuple[int, int]) -> li
     rows: list[Row] = [
         words(Span("No run yet in this repository. ", BOLD), "Start one of these ways:"),
         (),
-        *(_way(scene.key("start"), "write a prompt, choose an agent, start") if found else ()),
+        *(_way(scene.key("start"), "write a prompt, choose an agent, and start") if found else ()),
         *(row for command, note in _WAYS for row in _way(command, note)),
     ]
     if found:
         rows += [(), heading("AGENTS", width), *agents_rows(found.agents, width)]
     rows += [(), heading("THIS MACHINE", width), *_machine(scene)]
     rows += held_rows(found.machine, width) if found else []
-    doctor = " says more, and how to get more" if found else " says what it can enforce, and more"
+    doctor = (
+        " says more, and how to enforce more" if found else " says what this machine can enforce"
+    )
     rows.append(words(Span("plait doctor", KEY), doctor))
     art = [] if scene.is_plain or height < len(rows) + _PIXELS // 2 + 2 else [*plait(width), ()]
     return [(lead, *row) for row in ((), *art, *rows)]

@@ -24,7 +24,7 @@ from tui.ink import (
     spread,
     words,
 )
-from tui.kit.cards import hints_of
+from tui.kit.cards import hints_of, numbered_rows
 from tui.kit.deeds import line_ink
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
@@ -171,7 +171,7 @@ def nothing_waits(scene: Scene) -> list[Row]:
         settled = sum(worker.phase.is_settled for worker in scene.run.workers)
         counts = words(
             Span("  ● ", Ink(Role.RUNNING)),
-            Span(f"{live} work", TEXT),
+            Span(f"{live} working", TEXT),
             Span("   ✓ ", Ink(Role.DONE)),
             Span(f"{settled} settled", TEXT),
         )
@@ -223,10 +223,7 @@ def _question_rows(worker: WorkerView, cells: int) -> list[Row]:
     for place, line in enumerate(lines):
         ink = BOLD if place == 0 else TEXT
         shown += [(Span("  "), Span(piece, ink)) for piece in wrap(line, cells - 4)]
-    shown += [
-        words("  ", Span(f"{n} ", KEY if not question.is_permission else MUTED), Span(choice, TEXT))
-        for n, choice in enumerate(question.choices, 1)
-    ]
+    shown += [(Span("  "), *row) for row in numbered_rows(worker, cells - 4)]
     shown.append(())
     return [*(grounded(fit(row, cells), Role.SURFACE) for row in shown), ()]
 
@@ -242,7 +239,7 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
     if len(worker.conflicts) > 12:  # noqa: PLR2004 - the same dozen
         rows.append(words(f"        and {some(len(worker.conflicts) - 12, 'file')} more"))
     if worker.in_the_way:
-        said = f"edits of yours in {edits_text(worker)} are in the way"
+        said = f"your edits in {edits_text(worker)} are in the way"
         rows.append(words("landing ", Span(said, Ink(Role.LIMIT, bold=True))))
     for index, line in enumerate(wrap(telling(worker.error), cells - 8, 6) if worker.error else ()):
         rows.append(words("said    " if index == 0 else "        ", Span(line, TEXT)))
@@ -265,7 +262,7 @@ def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
             )
         )
     if not worker.enforcement:
-        rows.append(words("  nothing is known to hold it"))
+        rows.append(words("  plait knows of nothing that blocks it"))
     return [*rows, ()]
 
 
@@ -286,6 +283,6 @@ def _answer_rows(worker: WorkerView, step: StepView, scene: Scene) -> Iterator[t
         yield hint.idea, words("  ", Span(f"{hint.key:<3}", KEY), Span(hint.label, TEXT))
     if worker.questions:
         say = Span(f"{scene.key('steer'):<3}", KEY)
-        yield "steer", words("  ", say, Span("say something instead", TEXT))
+        yield "steer", words("  ", say, Span("send a message instead", TEXT))
     later = Span(f"{scene.key('pause'):<3}", KEY)
     yield "pause", words("  ", later, Span("later", TEXT), "  it keeps waiting")

@@ -51,7 +51,7 @@ class InboxScreen(Board):
     def compose_panes(self) -> ComposeResult:
         with Panes(classes="body"):
             yield Inked(id="nothing")
-            yield Rows(id="items")
+            yield self.widths.beside(Rows(id="items"), 1)
             yield Rows(id="detail")
             yield FilterLine(self.session, self._filtered)
 
@@ -186,24 +186,34 @@ class InboxScreen(Board):
         return Detail(rows=(words(Span(f"  {said}", TEXT)), leads))
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
-        if self._identity(worker) != self._of:
-            return False
-        if self.query_one("#detail", Rows).read_to < self.shown.question_rows:
-            self.say_refused(
-                self.key_of("yes"), "the question goes on below", "pgdn shows the rest"
-            )
-            return False
-        return True
+        read = self.query_one("#detail", Rows).read_to
+        return self._identity(worker) == self._of and read >= self.shown.question_rows
 
     def open_question(self) -> None:
-        """It is on the screen already, only not all of it: that was said."""
+        """It is on the screen already, only not all of it; or it has become another one."""
+        if self._identity(self._current()) != self._of:
+            return
+        further = f"{self.key_of('page_down')} shows the rest"
+        self.say_refused(self.key_of("yes"), "the question continues below", further)
 
     def sentence(self, scene: Scene) -> Row:
         here, run = self._current(), scene.run
         return sentence_of(here, step_of(run, here), scene.now) if here and run else ()
 
     def hints(self) -> Sequence[str]:
-        return ("down", "yes", "yes_wide", "no", "steer", "pause", "open", "diff", "retry", "mark")
+        return (
+            "down",
+            "yes",
+            "yes_wide",
+            "no",
+            "edit",
+            "steer",
+            "pause",
+            "open",
+            "diff",
+            "retry",
+            "mark",
+        )
 
     def pointed(self, target: str, times: int) -> None:
         kind, _, name = target.partition(":")
@@ -253,7 +263,7 @@ class InboxScreen(Board):
             return
         if self.range_from not in names:
             self.range_from = here.worker
-            self.say(f"a range begins at {here.worker}; {self.key_of('select')} again ends it")
+            self.say(f"a range starts at {here.worker}; {self.key_of('select')} again ends it")
             return
         one, other = sorted((names.index(self.range_from), names.index(here.worker)))
         self.session.marks.update(names[one : other + 1])
@@ -288,7 +298,7 @@ class InboxScreen(Board):
             if worker.phase is Phase.FAILED or not self.session.marks:
                 seen = self.seen(worker)
                 command = RetryWorker(worker=worker.worker, run=self.run_id, seen=seen)
-                self.send(command, f"{worker.worker} begins again")
+                self.send(command, f"{worker.worker} starts again")
 
     def do_no_wide(self) -> None:
         here = self._current()

@@ -1,5 +1,6 @@
 """Plan: the shape of the run, and where its time went."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import HorizontalScroll, Vertical
 from textual.geometry import Region
 
-from engine.messages.results import RunView, StepView
+from engine.messages.results import Outcome, RunView, StepView
 from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Row, Span, clickable, fit, words
 from tui.kit.filterline import FilterLine
@@ -23,6 +24,7 @@ from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
 from tui.screens.plan.timeline import Timeline
 from tui.screens.runs.page import no_run
+from tui.words.figures import some
 from tui.words.filtering import filters_step
 from tui.words.looks import glyph, look_of
 from tui.words.scene import Scene
@@ -33,6 +35,14 @@ _AROUND = 6
 _LEAST_TIME, _TIME_HEAD = 3, 2
 _MOST_WIDER = 40
 """Cells by which a graph may be wider than the screen; beyond it the steps are a list."""
+
+_CAME_OUT = {
+    Outcome.SUCCESS: "succeeded",
+    Outcome.UNCHANGED: "changed nothing",
+    Outcome.FAILED: "failed",
+    Outcome.CANCELLED: "was cancelled",
+    Outcome.SKIPPED: "was skipped",
+}
 
 
 class PlanScreen(Board):
@@ -95,7 +105,7 @@ class PlanScreen(Board):
         for pane in ("#graph", "#steps", "#time", "#step"):
             self.query_one(pane).display = has_plan
         if run is None or here is None:
-            nothing.show(filtered or [(), *no_run("There is no plan yet: no run was started.")])
+            nothing.show(filtered or [(), *no_run("There is no plan yet: no run has started.")])
             return
         nothing.show(filtered)
         self.graph = draw_graph(scene.run or run, here.name, cells, scene.now)
@@ -160,13 +170,15 @@ class PlanScreen(Board):
         here = self._current()
         if here is None or scene.run is None:
             return ()
-        after = [step.name for step in scene.run.steps if here.name in step.dependencies]
-        follows = (
-            f" {', '.join(after)} {'waits' if len(after) == 1 else 'wait'} for it." if after else ""
-        )
-        needs = sum(band_of(worker, here) is Band.NEEDS_YOU for worker in here.workers)
-        held = f" needs you for {needs} of its workers." if needs else f" is {here.outcome}."
-        return words(Span(here.name, TEXT), Span(held, TEXT), follows)
+        after = [
+            step.name
+            for step in scene.run.steps
+            if here.name in step.dependencies
+            and all(band_of(worker, step) is Band.WAITING for worker in step.workers)
+        ]
+        waits = "waits" if len(after) == 1 else "wait"
+        follows = f" {' and '.join(after)} {waits} for it." if after else ""
+        return words(Span(here.name, TEXT), Span(f" {_standing(here)}.", TEXT), follows)
 
     def hints(self) -> Sequence[str]:
         return ("down", "open", "next", "new", "pause_run", "no_wide", "pick")
@@ -242,6 +254,19 @@ class PlanScreen(Board):
         if here and here.workers:
             self.session.worker = here.workers[0].worker
             self.hand_on("new")
+
+
+def _standing(step: StepView) -> str:
+    """Return what a step does now, or how it came out."""
+    bands = Counter(band_of(worker, step) for worker in step.workers)
+    if needs := bands[Band.NEEDS_YOU]:
+        return f"needs you for {needs} of its {some(len(step.workers), 'worker')}"
+    if step.outcome != Outcome.PENDING:
+        return _CAME_OUT[step.outcome]
+    if working := bands[Band.WORKING]:
+        return f"is at work with {some(working, 'worker')}"
+    names = " and ".join(step.dependencies)
+    return f"waits for {names}" if names else "waits for its turn"
 
 
 def _step_rows(step: StepView, cells: int) -> list[Row]:

@@ -1,1 +1,1 @@
-"""Decide conflicts, and land what is decided."""
+"""Resolve conflicts, and land the result."""

@@ -12,8 +12,8 @@ from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.model import ReviewPane
 
 _SAID = {
-    Edits.CARRY: "lands under your edits",
-    Edits.COMMIT: "lands on a commit of your edits",
+    Edits.CARRY: "lands; your edits stay on top",
+    Edits.COMMIT: "lands on top of a commit of your edits",
     Edits.WAIT: "lands once your edits are out of the way",
 }
 
@@ -56,7 +56,7 @@ class Blocked(Controller):
             )
             self.screen.send(command, f"{name} {_SAID[way.edits]}")
         else:
-            note = "the branch that it is to land on"
+            note = "the branch to land on"
             command = Land(worker=name, run=self.run_id, seen=self.screen.seen(worker))
             land_on = partial(self._land_on, command)
             self.screen.write(Writing(f"land {name} on", note, land_on, key=f"land on {name}"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engine.messages.results import WorkerView
 
 _MOST_FILES = 8
-_NO_CARRY = "They cannot be carried: they conflict with the change in these files."
+_NO_CARRY = "They cannot be kept on top: they conflict with the change in these files."
 
 
 class Way(NamedTuple):
@@ -35,28 +35,28 @@ _WAYS = (
         "take_both",
         Edits.CARRY,
         "carry them",
-        "it lands under your edits; they lie on top again, uncommitted as before",
+        "the change lands; your edits stay on top, uncommitted as before",
     ),
     Way(
         "take_target",
         Edits.COMMIT,
         "commit them",
-        "your edits become a commit of yours first, and it lands on top of that",
+        "your edits become your commit first, and the change lands on top of it",
     ),
     Way(
         "pause",
         Edits.WAIT,
         "wait for me",
-        "it lands by itself as soon as you have committed, stashed or undone them",
+        "the change lands once you have committed, stashed or undone your edits",
     ),
     Way(
         "take_incoming",
         None,
         "other branch",
-        "it lands on a branch that you name; your files and edits stay as they are",
+        "the change lands on a branch you name; your files and edits stay as they are",
     ),
 )
-_NO_MORE = Way("pause", None, "wait no more", "it goes back to the review; nothing lands by itself")
+_NO_MORE = Way("pause", None, "stop waiting", "the change waits for review again")
 
 
 def is_blocked(worker: WorkerView | None) -> bool:

@@ -116,6 +116,8 @@ def _chosen(pane: ReviewPane) -> str:
     matter, hunk = pane.matter, pane.hunk
     if matter is None:
         return ""
+    if matter.decided == "made" and pane.file:
+        return f"made by: {pane.file.made_by}"
     if hunk and hunk.source:
         return f"chosen: {rule_words(hunk.source)}"
     return f"chosen: {CHOSEN.get(matter.decided, matter.decided)}"
@@ -138,7 +140,7 @@ def _sides(
         said = since(pane, is_target=not at, cells=cells - row_width(words(name)) - 6)
         said = "against the other side" if look.is_side_to_side else said
         if not any(line.sign != "-" for line in lines):
-            said = "took these lines away"
+            said = "removed these lines"
         head = side_head(look.keys.get(idea, ""), name, said, cells, is_target=not at)
         spare = max(room - lengths[1 - at], 0)
         start = pane.line - at * len(hunk.target) if pane.picking else 0
@@ -195,7 +197,11 @@ def _offers_head(pane: ReviewPane, cells: int) -> Row:
     if pane.picking:
         return heading("LINES", cells, Role.ACCENT, figure=str(len(pane.picked)), note="picked")
     offered = sum(not offer.idea for offer in pane.offers)
-    note = "surest first, none is taken by itself" if offered else "nothing is likely right"
+    note = (
+        "most likely first; none is taken automatically"
+        if offered
+        else "no proposal is likely right"
+    )
     return heading("PROPOSALS", cells, figure=str(offered), note=note)
 
 
@@ -283,7 +289,7 @@ def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list
             noted = [(blank(6), Span(text, MUTED)) for text in wrap(offer.note, cells - 8, 3)]
             rows += [clickable(row, f"offer:{index}") for row in noted]
     if not rows:
-        rows.append(words("  its text was written by hand; ", Span("u", KEY), " takes that back"))
+        rows.append(words("  you wrote its text; ", Span("u", KEY), " undoes that"))
     return rows
 
 
@@ -347,8 +353,9 @@ def _changed(pane: ReviewPane, cells: int) -> list[Row]:
     if view is None or file is None or not file.change:
         return []
     name = view.incoming if file.target_path is None else view.target
+    note = f"{file.made_by}, against {view.target}" if file.made_by else f"what {name} did to it"
     shown = file.change[:_MOST_LINES]
-    rows: list[Row] = [heading("CHANGE", cells, note=f"what {name} did to it")]
+    rows: list[Row] = [heading("CHANGE", cells, note=note)]
     for row, line, last in zip(
         side_rows(file.path, shown, cells, picked={}), shown, (None, *shown), strict=False
     ):

@@ -57,7 +57,7 @@ def columns(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
         top = min(here[0], here[1] - room)
     body = rows[top : top + room]
     offered = sum(not offer.idea for offer in pane.offers)
-    head = heading("PROPOSALS", cells, figure=str(offered), note="none is taken by itself")
+    head = heading("PROPOSALS", cells, figure=str(offered), note="none is taken automatically")
     blank_rows = min(max(_STEADY - len(body), 1), room - len(body))
     return [
         *_heads(pane, file, look, widths),
@@ -88,7 +88,7 @@ def _heads(
             ("take_incoming", view.incoming, False),
         )
     )
-    is_open = f"   {file.open_hunks} open" if file.open_hunks else "   all decided"
+    is_open = f"   {file.open_hunks} open" if file.open_hunks else "   all resolved"
     middle = fit(
         words(
             Span("RESULT  ", BOLD),

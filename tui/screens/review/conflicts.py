@@ -3,7 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.messages.commands import FinishResolving, ResolutionAction
+from engine.messages.commands import FinishResolving, Regenerate, ResolutionAction
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.ink import TEXT, Ink, Role, Row, Span
@@ -12,8 +12,9 @@ from tui.screens.review.blocked_page import is_blocked
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import shown_file
 from tui.screens.review.page import keys_of, onward
-from tui.words.clean import clean_tree
+from tui.words.clean import clean_code, clean_name, clean_tree
 from tui.words.outcomes import CameOut, Pursued, landing_of, made_again
+from tui.words.sentences import ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ _NOTHING: _Wanted = ("", "", 0, None)
 
 
 class Conflicts(Controller):
-    """Keep what the engine told of the conflicts, and let the pane show it."""
+    """Keep what the engine said of the conflicts, and let the pane show it."""
 
     def __init__(self, screen: Board) -> None:
         super().__init__(screen)
@@ -162,7 +163,8 @@ class Conflicts(Controller):
             found = await self.session.bridge.resolve(raw.run, raw.worker, action)
             self._answers += 1
             if isinstance(found, str):
-                self.screen.say_refused("that", found)
+                what = "land" if isinstance(action, FinishResolving) else "choice"
+                self.screen.say_refused(what, found)
                 return found
             self.pane.show(found)
             if isinstance(action, FinishResolving):
@@ -180,9 +182,9 @@ class Conflicts(Controller):
         said_next: Row = ()
         if now and now.is_resolved and not now.is_finished:
             said_next = onward(now, keys_of(self.session.keymap))
-        self.screen.say(
-            Span("✓ ", Ink(Role.DONE)), Span(f"{clean_tree(said)}   ", TEXT), *said_next
-        )
+        done = clean_tree(said)
+        done = f"{ended(done)} " if said_next else done
+        self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(done, TEXT), *said_next)
         return ""
 
     def _went_on(self, before: "ConflictView", now: "ConflictView", said: str) -> None:
@@ -220,6 +222,45 @@ class Conflicts(Controller):
         mark = Span("✓ ", Ink(Role.DONE)) if found.passed else Span("✗ ", Ink(Role.FAILED))
         summary = found.summary.split("\n")[0]
         self.screen.say(mark, Span(f"the check: {summary}", TEXT), " on exactly this result")
+
+    async def order(self) -> None:
+        """Put the files in the order of their risk, or back in git's."""
+        raw = self.pane.raw
+        if raw is None:
+            return
+        if self.pane.risks:
+            self.pane.risks = {}
+            self._take_in(await self.read(raw.run, raw.worker))
+            self.screen.say("the files stand as git lists them")
+            return
+        found = await self.session.bridge.risks(raw.run, raw.worker)
+        if isinstance(found, str):
+            self.refuse("show_order", found)
+        elif self.pane.raw is not None and self.pane.raw.worker == raw.worker:
+            self.pane.risks = {one.path: one for one in found}
+            self.pane.show(self.pane.raw)
+            self.screen.say("the files stand by risk, the riskiest first")
+
+    async def regenerate(self, action: Regenerate) -> None:
+        """Let a command make a file anew, and show what it made; the eye stays where it is."""
+        raw = self.pane.raw
+        if raw is None:
+            return
+        name = clean_name(action.path)
+        commands = {one.path: one.regenerate for one in raw.merged}
+        commands |= {one.path: one.regenerate for one in raw.files}
+        command = clean_code(commands[action.path])
+        self.screen.say(Span("… ", Ink(Role.RUNNING)), Span(f"making {name}: {command}", TEXT))
+        self.screen.draw()
+        found = await self.session.bridge.resolve(raw.run, raw.worker, action)
+        self._answers += 1
+        if isinstance(found, str):
+            self.refuse("regenerate", found)
+        elif self.pane.raw is not None and self.pane.raw.worker == found.worker:
+            self.pane.show(found)
+            said_next = onward(found, keys_of(self.session.keymap)) if found.is_resolved else ()
+            said = Span(f"{name} was made by {command}   ", TEXT)
+            self.screen.say(Span("✓ ", Ink(Role.DONE)), said, *said_next)
 
 
 def _has_to_decide(worker: WorkerView) -> bool:

@@ -35,7 +35,7 @@ class Finishing(Controller):
 
     def _finish_by_word(self, tree: str | None, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "the word was not typed")
+            self.refuse("land", "you did not type the word")
             return
         self._finish(tree, is_despite_check=True)
 
@@ -43,7 +43,7 @@ class Finishing(Controller):
         """Go on with exactly the tree that was on screen."""
         view = self.pane.shown
         is_of_base = view is not None and view.is_of_base
-        said = "the worker goes on from it" if is_of_base else "landing exactly this"
+        said = "the worker continues from it" if is_of_base else "landing exactly this result"
         seen = tree or (view.tree if view is not None and not view.doing else None)
         self.screen.does(Conflicts).decide(
             (FinishResolving(is_despite_check=is_despite_check, seen=seen),), said
@@ -53,13 +53,13 @@ class Finishing(Controller):
         self._finish()
 
     def do_check(self) -> None:
-        self.screen.say("the check runs on exactly this result")
+        self.screen.say("running the check on exactly this result")
         self.screen.begin(self.screen.does(Conflicts).check, group="check", exclusive=True)
 
     def do_no_wide(self) -> None:
         worker = self.here()
         said = words(
-            Span("Give up the change of ", TEXT),
+            Span("Reject the change of ", TEXT),
             Span(worker.worker, BOLD),
             Span("? It stays on its ref.", TEXT),
         )

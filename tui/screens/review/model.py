@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.messages.commands import PickedLine
@@ -10,6 +10,7 @@ from tui.screens.review.offers import (
     Matter,
     Offer,
     What,
+    key_ideas,
     matters_of,
     offers_of,
     shown_file,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.api import ConflictFileView, ConflictView, HunkView, LineView, MergedFileView
+    from engine.messages.merging import FileRisk
 
 
 @dataclass
@@ -42,20 +44,24 @@ class ReviewPane:
     prompts: Mapping[str, str] = field(default_factory=dict)
     """Return what each worker was asked for, in its first line."""
     _files: dict[int, ConflictFileView] = field(default_factory=dict)
+    risks: Mapping[str, FileRisk] = field(default_factory=dict)
+    """The files by risk, while they stand in that order."""
     was_checked: bool = False
     """A result was checked here, so that another one is not yet."""
 
     def show(self, view: ConflictView | None) -> None:
         """Show a view; the eye stays on the matter it was on, wherever that stands now.
 
-        So does the hand where that is as open as it was: what is told while somebody reads moves
+        So does the hand where that is as open as it was: news while somebody reads
+        moves
         neither the cursor nor what was picked.
         """
         name = self._name() if self.raw else None
         here, offer, offers = self.matter, self.offer, self.offers
         picks = (self.picking, self.picked, self.line)
         if view is None or (self.raw and self.raw.worker != view.worker):
-            self.looked_at, self.was_checked = {}, False
+            self.looked_at, self.was_checked, self.risks = {}, False, {}
+        view = by_risk(view, self.risks) if view and self.risks else view
         self.raw = view
         self._files.clear()
         self.shown = shown_view(view) if view else None
@@ -69,7 +75,8 @@ class ReviewPane:
         self.to(names.index(name) if name in names else min(self.at, len(names) - 1))
         if name in names and here and self.matter and here.decided == self.matter.decided:
             self.picking, self.picked, self.line = picks
-            new = (i for i, one in enumerate(self.offers) if not one.idea and one not in offers)
+            wanted = (i for i, one in enumerate(self.offers) if not (one.idea or one.is_ahead))
+            new = (i for i in wanted if self.offers[i] not in offers)
             kept = self.offers.index(offer) if offer in self.offers else -1
             self.cursor = kept if offer else next(new, self.cursor)
 
@@ -122,6 +129,12 @@ class ReviewPane:
         """The path that is looked at, byte for byte."""
         name = self._name()
         return name[0] if name else ""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return why the file that is looked at deserves it, while they stand by risk."""
+        known = self.risks.get(self.raw_path)
+        return known.reasons if known else ()
 
     @property
     def to_decide(self) -> list[Matter]:
@@ -198,7 +211,8 @@ class ReviewPane:
 
     def offer_of(self, idea: str) -> Offer | None:
         """Return what a key takes here."""
-        return next((offer for offer in self.offers if offer.idea == idea), None)
+        ideas = key_ideas(self.offers)
+        return self.offers[ideas.index(idea)] if idea in ideas else None
 
     # Single lines.
 
@@ -251,3 +265,13 @@ class ReviewPane:
         if offer is not None and offer.text is not None:
             return clean_code_block(offer.text)
         return hunk.result
+
+
+def by_risk(view: ConflictView, risks: Mapping[str, FileRisk]) -> ConflictView:
+    """Return a view with its files by risk; those of which none is known come last."""
+
+    def place(file: ConflictFileView | MergedFileView) -> float:
+        return -risks[file.path].score if file.path in risks else 1.0
+
+    files = tuple(sorted(view.files, key=place))
+    return replace(view, files=files, merged=tuple(sorted(view.merged, key=place)))

@@ -60,7 +60,7 @@ class Moving(Controller):
 
     def by_next(self, by: int) -> None:
         if not self.pane.to_open(by):
-            self.refuse("next" if by > 0 else "previous", "nothing is open any more")
+            self.refuse("next" if by > 0 else "previous", "no conflict is open")
 
     def by_scroll(self, by: int) -> None:
         self.scroll = max(self.scroll + 8 * by, 0)
@@ -79,6 +79,9 @@ class Moving(Controller):
         self.screen.say(
             f"conflicts are shown {'by width' if self.mode == 'auto' else f'as {self.mode}'}"
         )
+
+    def do_show_order(self) -> None:
+        self.screen.begin(self.screen.does(Conflicts).order, group="order", exclusive=True)
 
     def do_diff(self) -> None:
         """Each side to the base, or side to side; when all is decided, the whole result."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from engine.messages.commands import Regenerate
 from engine.phases import Phase
 from tui.kit.screen import Controller
 from tui.screens.review.blocked import Blocked
 from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.model import ReviewPane
-from tui.screens.review.offers import SIDES
+from tui.screens.review.offers import PLACES, SIDES, Offer
 from tui.screens.review.page import step_command
 
 
@@ -35,9 +36,9 @@ class Needs(Controller):
         """Return why a side's key takes nothing here."""
         if self.pane.merged is not None:
             edit, onward = self.screen.key_of("edit_all"), self.screen.key_of("next")
-            return f"git merged it; {edit} edits it, {onward} goes on"
+            return f"git merged this file; {edit} edits it, {onward} goes to the next conflict"
         offer = self.pane.offer_of(idea)
-        return offer.reason if offer else "this conflict offers no such choice"
+        return offer.reason if offer else "this conflict does not have that choice"
 
     def mark(self, _: str) -> str:
         """Return why nothing can be taken from under the cursor."""
@@ -46,13 +47,28 @@ class Needs(Controller):
         if self.pane.merged is not None:
             return self.take("")
         offer = self.pane.offer
-        return offer.reason if offer else "no proposal is sure; j k choose one, or a side's key"
+        if offer:
+            return self._with_next(offer)
+        first, last = self.screen.key_of(PLACES[0]), self.screen.key_of(PLACES[-1])
+        return f"No confident proposal. Pick one with {first} to {last}, or take a side."
+
+    def regenerate(self, idea: str) -> str:
+        """Return why a file cannot be made anew."""
+        offer = self.pane.offer_of(idea)
+        if offer:
+            return self._with_next(offer)
+        return "no command makes this file; review.regenerate in the manifest names one"
+
+    def _with_next(self, offer: Offer) -> str:
+        """Return why an offer cannot be taken; with the key that leads to what comes first."""
+        onward = isinstance(offer.action, Regenerate) and self.screen.key_of("next")
+        return offer.reason and f"{offer.reason}{f'; {onward} goes there' if onward else ''}"
 
     def approve(self, idea: str) -> str:
         """Return why it is not approved: that is landing here, or letting the worker go on."""
         view = self.pane.shown
         if view is None or not view.is_of_base:
-            return f"{self.screen.key_of('land')} lands the result; that approves it"
+            return f"{self.screen.key_of('land')} lands the result, which also approves it"
         return self.land(idea)
 
     def land(self, _: str) -> str:
@@ -74,7 +90,7 @@ class Needs(Controller):
 
     def hunk(self, _: str) -> str:
         """Return why nothing can be done to the lines of this conflict."""
-        return "" if self.pane.hunk else "this conflict is decided as a whole"
+        return "" if self.pane.hunk else "this conflict has no hunks: choose a whole version"
 
     def sides(self, idea: str) -> str:
         """Return why the sides cannot be held against each other; once all is decided, none is."""
@@ -85,31 +101,38 @@ class Needs(Controller):
         """Return why no agent can be asked about it."""
         view, hunk = self.pane.shown, self.pane.hunk
         if view is not None and view.doing:
-            return "no agent is at hand in a merge of your own"
+            return "your own merge has no agent"
         asked = hunk.asked if hunk else ""
-        return f"{asked} is being asked about it already" if asked else self.hunk(idea)
+        return f"{asked} has been asked already" if asked else self.hunk(idea)
 
     def forget(self, _: str) -> str:
         """Return why no remembered answer can be forgotten."""
         offer = self.pane.offer
-        return "" if offer and offer.remembered else "no remembered answer is under the cursor"
+        return (
+            "" if offer and offer.remembered else "there is no remembered answer under the cursor"
+        )
+
+    def order(self, _: str) -> str:
+        """Return why the files have no risk."""
+        view = self.pane.shown
+        return "a merge of your own has no worker whose change it is" if view and view.doing else ""
 
     def undo(self, _: str) -> str:
         """Return why nothing can be taken back."""
         view = self.pane.shown
-        return "" if view and view.can_undo else "nothing was decided yet"
+        return "" if view and view.can_undo else "you have resolved nothing yet"
 
     def redo(self, _: str) -> str:
         """Return why nothing can be decided again."""
         view = self.pane.shown
-        return "" if view and view.can_redo else "nothing was taken back"
+        return "" if view and view.can_redo else "there is nothing to redo"
 
     def give_up(self, _: str) -> str:
         """Return why the change cannot be given up."""
         worker, view = self.session.worker_view, self.pane.shown
         if view is not None and view.doing:
-            return "git's own abort gives up a merge of yours"
-        return "" if worker and worker.phase is Phase.CONFLICTED else "it has no conflict any more"
+            return "plait cannot abort your own merge; use git, such as `git merge --abort`"
+        return "" if worker and worker.phase is Phase.CONFLICTED else "it has no conflicts any more"
 
 
 Rule = Callable[[Needs, str], str]
@@ -132,10 +155,11 @@ class _Need(NamedTuple):
     """The reason where there is none; empty where it does something else then."""
 
 
-TAKING = frozenset(idea for idea, _ in SIDES)
-"""The ideas that take a side."""
+TAKING = frozenset((*(idea for idea, _ in SIDES), *PLACES, "regenerate"))
+"""The ideas that take something that is offered: a side, a proposal by its place, a file anew."""
 NEEDS: Mapping[str, _Need] = {
     **dict.fromkeys(TAKING, _Need(Needs.take, is_change=True)),
+    "regenerate": _Need(Needs.regenerate, is_change=True),
     "mark": _Need(Needs.mark, is_change=True),
     "merge_all": _Need(is_change=True),
     "edit": _Need(Needs.hunk, is_change=True),
@@ -145,9 +169,8 @@ NEEDS: Mapping[str, _Need] = {
     "undo": _Need(Needs.undo, is_change=True, without=""),
     "redo": _Need(Needs.redo, is_change=True, without=""),
     "forget": _Need(Needs.forget, is_change=True),
-    "pause": _Need(
-        _because("no edits of yours keep it from landing"), is_change=True, of_conflict=False
-    ),
+    "show_order": _Need(Needs.order),
+    "pause": _Need(_because("none of your edits blocks it"), is_change=True, of_conflict=False),
     "diff": _Need(Needs.sides),
     "check": _Need(Needs.check),
     "land": _Need(Needs.land),
@@ -155,7 +178,7 @@ NEEDS: Mapping[str, _Need] = {
     "no_wide": _Need(Needs.give_up),
     **dict.fromkeys(("open", "next", "previous", "left", "right", "copy", "copy_name"), _Need()),
     "comment": _Need(
-        _because("a conflict takes no comments; R sends the worker back with your words"),
+        _because("a conflict cannot have comments; R retries the worker with your feedback"),
         of_conflict=False,
     ),
 }

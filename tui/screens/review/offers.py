@@ -1,6 +1,6 @@
 """Conflicts under review: what is to be decided, and what can be chosen for it.
 
-A view comes in as the engine told it, and stays beside its cleaned twin: what is drawn is clean,
+A view comes in as the engine sent it, and stays beside its cleaned twin: what is drawn is clean,
 what is sent back names paths and texts with the bytes they really have.
 """
 
@@ -16,12 +16,15 @@ from engine.messages.commands import (
     ChooseMode,
     ChoosePlace,
     ChooseWhole,
+    Regenerate,
     ResolutionAction,
     WriteHunk,
 )
-from tui.words.clean import clean_code, clean_code_block, clean_tree
+from tui.words.clean import clean_code, clean_code_block, clean_name, clean_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.api import ConflictFileView, ConflictView, HunkView, LineView, ProposalView
 
 
@@ -64,6 +67,8 @@ class Offer(NamedTuple):
     remembered: str = ""
     reason: str = ""
     """The reason why it cannot be chosen here; empty where it can."""
+    is_ahead: bool = False
+    """Nobody asked for it: it never comes under the cursor by itself."""
 
 
 SIDES = (
@@ -76,6 +81,8 @@ SIDES = (
     ("no", "neither"),
 )
 """The ideas of the sides, and the engine's words for them."""
+PLACES = ("take_first", "take_second", "take_third")
+"""The ideas of the first offers that have no key of their own: proposals, and odd whole choices."""
 LETTERS = {
     "target": "t",
     "incoming": "i",
@@ -105,17 +112,19 @@ _RULES = {
     "remembered": "as you chose before",
     "likewise": "as just before",
     "asked": "as the agent proposes",
+    "assisted": "as the assistant proposes",
     "renamed": "one side's edit, the other's names",
-    "whitespace": "without the change in blanks",
-    "contained": "the side that holds the other",
+    "whitespace": "without the change of white space",
+    "contained": "the side that includes the other",
     "newer": "the newer version",
-    "superseded": "the side that goes further",
+    "superseded": "the side that changes more",
     "list": "both sides' items",
     "words": "both, word by word",
     "adjacent": "both, side by side",
     "both": "both, one after the other",
     "union": "both, shared lines once",
     "favoured": "one side",
+    "formatted": "both, as the formatter writes them",
 }
 
 
@@ -181,6 +190,12 @@ def _line(line: LineView) -> LineView:
     return replace(line, text=shown, marks=tuple((a, b) for a, b in marks if a < b))
 
 
+def key_ideas(offers: Sequence[Offer]) -> list[str]:
+    """Return the idea of each offer's key: its own, or that of its place; else none."""
+    places = iter(PLACES)
+    return [offer.idea or next(places, "") for offer in offers]
+
+
 def lines_of(text: str) -> tuple[str, ...]:
     """A text as lines without their ends; none for an empty text."""
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
@@ -205,10 +220,14 @@ def matters_of(view: ConflictView) -> list[Matter]:
 
 
 def _matters(index: int, file: ConflictFileView) -> list[Matter]:
+    if file.is_stale:
+        return [_matter(What.WHOLE, index, None)]
     if file.is_edited:
-        return [Matter(What.EDITED, index, -1, is_open=False, decided="own")]
+        decided = "made" if file.made_by else "own"
+        return [Matter(What.EDITED, index, -1, is_open=False, decided=decided)]
     found: list[Matter] = []
-    if file.needs_whole or file.whole:
+    is_untouched = all(hunk.choice is None for hunk in file.hunks)
+    if file.needs_whole or file.whole or (file.regenerate and is_untouched):
         found.append(_matter(What.WHOLE, index, file.whole))
     else:
         found += [
@@ -229,13 +248,16 @@ def _matter(what: What, index: int, decided: str | None) -> Matter:
 def offers_of(raw: ConflictView, matter: Matter) -> list[Offer]:
     """Return what can be chosen: proposals first, then what has a key of its own."""
     if matter.what is What.MERGED:
-        return []
+        merged = raw.merged[matter.file - len(raw.files)]
+        return _made(raw, merged.path, merged.regenerate)
     file = raw.files[matter.file]
     match matter.what:
         case What.HUNK:
             return _hunk_offers(raw, file, file.hunks[matter.hunk])
         case What.WHOLE:
-            return _whole_offers(file)
+            return [*_anew(raw, file), *_whole_offers(file)]
+        case What.EDITED:
+            return _anew(raw, file)
         case What.MODE:
             return _mode_offers(raw, file)
         case What.PLACE:
@@ -278,7 +300,36 @@ def _hunk_offers(raw: ConflictView, file: ConflictFileView, hunk: HunkView) -> l
         )
         for idea, choice in SIDES
     ]
-    return [*(_proposal(file, hunk, proposal) for proposal in hunk.proposals), *sides]
+    offered = (_proposal(file, hunk, proposal) for proposal in hunk.proposals)
+    return [*offered, *sides, *_anew(raw, file)]
+
+
+def _anew(raw: ConflictView, file: ConflictFileView) -> list[Offer]:
+    """Return the offer to make a conflicted file anew, if the manifest names its command."""
+    is_wanted = file.is_stale or not file.is_edited
+    return _made(raw, file.path, file.regenerate, is_stale=file.is_stale, is_wanted=is_wanted)
+
+
+def _made(
+    raw: ConflictView, path: str, command: str, *, is_stale: bool = False, is_wanted: bool = False
+) -> list[Offer]:
+    """Return the offer to make a file by a command; it waits until everything else is decided."""
+    if not command:
+        return []
+    open_ = [one.path for one in raw.files if not (one.is_resolved or one.regenerate)]
+    why = f"it is made from the rest, and {clean_name(open_[0])} is still open" if open_ else ""
+    where = "runs in the sandbox, on the rest of the result; only this file is taken"
+    said = f"the rest has changed since it was made; {where}" if is_stale else where
+    return [
+        Offer(
+            "regenerate",
+            f"make it anew: {clean_code(command)}",
+            why or said,
+            Regenerate(path=path),
+            is_likely=is_wanted and not why,
+            reason=why,
+        )
+    ]
 
 
 def _proposal(file: ConflictFileView, hunk: HunkView, proposal: ProposalView) -> Offer:
@@ -295,6 +346,7 @@ def _proposal(file: ConflictFileView, hunk: HunkView, proposal: ProposalView) ->
         proposal.text,
         is_likely=proposal.likely,
         remembered=proposal.remembered or "",
+        is_ahead=proposal.rule == "assisted",
     )
 
 
@@ -331,7 +383,7 @@ def _place_offers(raw: ConflictView, file: ConflictFileView) -> list[Offer]:
     sides = (
         ("take_target", "target", f"{file.target_path}", f"as {raw.target} named it"),
         ("take_incoming", "incoming", f"{file.incoming_path}", f"as {raw.incoming} named it"),
-        ("take_both", "both", "both names", "the same text lies in two places"),
+        ("take_both", "both", "both names", "the same text is in two places"),
     )
     return [
         Offer(idea, label, note, ChoosePlace(path=file.path, place=place))

@@ -22,8 +22,8 @@ class _Purpose(NamedTuple):
 
 _FILES = _Purpose("writes it to your files and stages it", "written to your files and staged")
 _PURPOSES = {
-    "mergetool": _Purpose("writes it where git wants it", "written where git wants it"),
-    "preview": _Purpose("makes it a tree of git's, on no branch", "a tree of git's, on no branch"),
+    "mergetool": _Purpose("writes the result where git expects it", "written where git expects it"),
+    "preview": _Purpose("makes it a git tree, on no branch", "a git tree, on no branch"),
 }
 
 
@@ -33,15 +33,15 @@ def writes(view: ConflictView) -> str:
 
 
 def ended(view: ConflictView) -> list[str]:
-    """Return what a shell is told at the end: what was written, and what is left to do."""
+    """Return what a shell shows at the end: what was written, and what is left to do."""
     if not view.is_finished:
         waiting = [file.path for file in view.files if not file.is_resolved]
-        left = f"still open: {_named(waiting)}" if waiting else "everything is decided"
-        kept = " What you decided is kept: the same command goes on from there."
+        left = f"still open: {_named(waiting)}" if waiting else "everything is resolved"
+        kept = " Your decisions are kept: run the same command to continue."
         return [f"Nothing was written; {left}.{kept if view.decisions else ''}"]
     names = _named([file.path for file in view.files])
     said = [f"{names}: {_PURPOSES.get(view.doing, _FILES).written}."]
-    return [*said, f"To go on: {clean(view.next_step)}"] if view.next_step else said
+    return [*said, f"Next: {clean(view.next_step)}"] if view.next_step else said
 
 
 def _named(paths: list[str]) -> str:

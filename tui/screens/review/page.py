@@ -147,24 +147,24 @@ def sentence(pane: ReviewPane, keys: Mapping[str, str]) -> Row:
         said = (
             f"{keys.get('mark', '')} picks a line, {keys.get('select', '')} takes the picked ones"
         )
-        return words(Span(f"{said}, ", TEXT), "esc leaves them.")
+        return words(Span(f"{said}, ", TEXT), "esc unpicks them.")
     return _changed_since(view) or _asked(pane) or onward(view, keys)
 
 
 def _changed_since(view: ConflictView) -> Row:
     """Return what somebody else did meanwhile."""
     mark = Span("▲ ", Ink(Role.LIMIT, bold=True))
-    moved = f"{view.target} moved and was merged again. " if view.moved else ""
+    moved = f"{view.target} moved, so plait merged again. " if view.moved else ""
     if view.opened:
         name = cut_path(view.opened[0], 30)
         said = f"{moved}{name} is open again: its sides have changed. "
-        return words(mark, Span(said, TEXT), "Every other choice was kept.")
+        return words(mark, Span(said, TEXT), "All other choices are kept.")
     if view.to_look_at:
         name = cut_path(view.to_look_at[0], 30)
-        said = f"{moved}{name} was set by hand before that: look at it once more."
+        said = f"{moved}You edited {name} before its sides changed: look at it again."
         return words(mark, Span(said, TEXT))
     if moved:
-        return words(mark, Span(moved, TEXT), "Every choice was kept.")
+        return words(mark, Span(moved, TEXT), "All choices are kept.")
     return words(mark, Span(view.caveat, TEXT)) if view.caveat else ()
 
 
@@ -172,9 +172,7 @@ def _asked(pane: ReviewPane) -> Row:
     """Say who is being asked about this conflict, or why nobody answered."""
     hunk = pane.hunk
     if hunk is not None and hunk.asked:
-        return words(
-            Span(f"{hunk.asked} is being asked. ", TEXT), "Its answer comes as a proposal."
-        )
+        return words(Span(f"Asking {hunk.asked}. ", TEXT), "Its answer will be one more proposal.")
     if hunk is not None and hunk.ask_problem:
         return words(Span(f"No answer came: {hunk.ask_problem}", Ink(Role.FAILED)))
     return ()
@@ -184,19 +182,19 @@ def onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
     """Return what is to be done next, and what was written so far."""
     land, check = keys.get("land", ""), keys.get("check", "")
     if view.is_resolved and view.doing:
-        return words(Span(f"Everything is decided. {land} {writes(view)}.", TEXT))
+        return words(Span(f"Everything is resolved. {land} {writes(view)}.", TEXT))
     if view.is_resolved and view.is_of_base:
-        said = f"Everything is decided. {land} lets the worker go on from it."
+        said = f"Everything is resolved. {land} lets the worker continue."
         return words(Span(said, TEXT))
     if view.is_resolved:
         shows = keys.get("diff", "")
-        said = f"Everything is decided. {shows} shows the whole result, {check} checks it"
+        said = f"Everything is resolved. {shows} shows the whole result, {check} checks it"
         return words(Span(f"{said}, {land} lands it. ", TEXT))
-    undo = f"Every choice can be undone with {keys.get('undo', '')}, also after a restart."
+    undo = f"You can undo every choice with {keys.get('undo', '')}, even after a restart."
     if view.doing:
-        return words(Span(f"Nothing is written before you press {land}. ", TEXT), undo)
+        return words(Span(f"Nothing is written until you press {land}. ", TEXT), undo)
     onto = "the worker's base" if view.is_of_base else view.target
-    return words(Span(f"Nothing is written to {onto} before you land. ", TEXT), undo)
+    return words(Span(f"Nothing is written to {onto} until you land. ", TEXT), undo)
 
 
 def keys_of(keymap: Keymap) -> dict[str, str]:

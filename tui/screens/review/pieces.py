@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WHOSE = {"target": "t", "incoming": "i", "alike": "=", "own": "e", "conflict": "≠"}
 _SHOWN = {"same": None, "conflict": Role.PANEL}
-_BOTH = "both sides changed lines here, close to each other: git merged them, nobody looked"
+_BOTH = "both sides changed nearby lines here: git merged them, and nobody has looked"
 _KINDS = {"A": "added", "D": "deleted", "M": "changed", "R": "moved", "T": "of another type"}
 
 
@@ -37,9 +37,9 @@ def merged_page(pane: ReviewPane, cells: int, *, context: int) -> list[Row]:
     rows.append(())
     looked_at = pane.looked_at.get(pane.raw_path)
     if looked_at is None:
-        return [*rows, words("  Asking for the file.")]
+        return [*rows, words("  Loading the file.")]
     if not looked_at.pieces:
-        said = "It is gone." if merged.kind == "D" else "It is no text that could be shown."
+        said = "It is gone." if merged.kind == "D" else "It is not text, so it cannot be shown."
         return [*rows, words(f"  {said}")]
     return rows + piece_rows(looked_at, cells, context=context)
 
@@ -55,7 +55,7 @@ def file_page(pane: ReviewPane, cells: int, *, context: int) -> list[Row]:
     looked_at = pane.looked_at.get(pane.raw_path)
     if looked_at is None or not looked_at.pieces:
         return []
-    note = "as it stands; t, i whose a line is, ≠ open"
+    note = "the current result; t, i mark the side of a line, ≠ is open"
     return [
         (),
         heading("THE FILE", cells, note=note),
@@ -95,7 +95,7 @@ def _changed(path: str, piece: PieceView, cells: int) -> list[Row]:
     rows: list[Row] = []
     if piece.is_near:
         mark = Span(" " * NUMBER + " ≈ ", Ink(Role.WAITING, bold=True))
-        rows.append((mark, Span("both sides changed lines close to each other here", TEXT)))
+        rows.append((mark, Span("both sides changed nearby lines here", TEXT)))
     if piece.origin != "conflict":
         rows += _gone(path, piece.old, cells)
     return rows + _lines(path, piece, cells, (0, len(piece.lines)))

@@ -25,10 +25,10 @@ from tui.ink import (
 )
 from tui.kit.lists import cursor_row
 from tui.kit.syntax import changed_code, code, inked_change, inked_lines, signed
-from tui.kit.wording import Marks, changed_words
 from tui.screens.review.model import ReviewPane
-from tui.screens.review.offers import LETTERS, Offer, lines_of
+from tui.screens.review.offers import LETTERS, Offer, key_ideas, lines_of
 from tui.words.cutting import cut_end
+from tui.words.wording import Marks, changed_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,10 +100,12 @@ def result_rows(
         lead = (Span(f"{number} ", MUTED), Span(f" {whose} ", KEY._replace(ground=ground)))
         rows.append((*lead, *fit(body, room, Ink(ground=ground))))
     if text is None:
-        said = words(Span("      ? ", Ink(Role.CLASH, bold=True)), "open: nothing is chosen here")
+        said = words(
+            Span("      ? ", Ink(Role.CLASH, bold=True)), "open: you have chosen nothing here"
+        )
         rows.insert(len(before), grounded(fit(said, cells), Role.PANEL))
     elif not middle:
-        said = words("        nothing stands here")
+        said = words("        no lines here")
         rows.insert(len(before), grounded(fit(said, cells), Role.PANEL))
     return rows
 
@@ -137,12 +139,13 @@ def offer_rows(
     count = len(pane.offers)
     shown = min(height, count)
     top = max(min(pane.cursor - shown // 2, count - shown), 0)
+    ideas = key_ideas(pane.offers)
     return [
         clickable(
             _offer_row(
                 offer if has_notes else offer._replace(note=""),
                 cells,
-                keys,
+                keys.get(ideas[index], ""),
                 is_here=index == pane.cursor,
             ),
             f"offer:{index}",
@@ -151,9 +154,9 @@ def offer_rows(
     ]
 
 
-def _offer_row(offer: Offer, cells: int, keys: Mapping[str, str], *, is_here: bool) -> Row:
-    key = keys.get(offer.idea, "") if offer.idea else ("?" if offer.remembered else "·")
-    ink = KEY if offer.idea and not offer.reason else MUTED
+def _offer_row(offer: Offer, cells: int, key: str, *, is_here: bool) -> Row:
+    ink = KEY if key and not offer.reason else MUTED
+    key = key or "·"
     if offer.remembered:
         ink = Ink(Role.WAITING, bold=True)
     label = BOLD if is_here else MUTED if offer.reason else TEXT

@@ -36,8 +36,18 @@ from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
 _ORDER = (
-    *("mark", "take_target", "take_incoming", "take_both", "no", "merge", "next", "edit"),
-    *("select", "undo", "merge_all", "open", "land", "check", "take_base", "steer"),
+    *(
+        "mark",
+        "regenerate",
+        "take_first",
+        "take_target",
+        "take_incoming",
+        "take_both",
+        "no",
+        "merge",
+        "next",
+    ),
+    *("edit", "select", "undo", "merge_all", "open", "land", "check", "take_base", "steer"),
 )
 
 
@@ -74,7 +84,7 @@ class ReviewScreen(Board):
 
     def compose_panes(self) -> ComposeResult:
         with Panes(id="review"):
-            yield Rows(id="left")
+            yield self.widths.beside(Rows(id="left"), 1)
             yield Rows(id="conflict", edge=self._map_of_conflicts)
 
     def draw_panes(self, scene: Scene) -> None:
@@ -93,7 +103,8 @@ class ReviewScreen(Board):
         left = self.query_one("#left", Rows)
         if left.size:
             check = step_command(self.session.step_view)
-            rows, places = left_pane(self.pane, Beside(run, check, self.conflicts.queue, scene.now))
+            known = Beside(run, check, self.conflicts.queue, scene.now, left.cells)
+            rows, places = left_pane(self.pane, known)
             at = places[matter.file] if matter and places else 0
             left.show(rows, range(at, at + 3))
 
@@ -111,7 +122,7 @@ class ReviewScreen(Board):
             return blocked_page(worker, keys_of(self.session.keymap), cells)
         target = scene.run.target if scene.run else None
         waits = no_conflicts(worker, target) if worker else "there is no worker yet"
-        asking = "asking for the conflicts" if self.conflicts.is_loading else waits
+        asking = "loading the conflicts" if self.conflicts.is_loading else waits
         return nothing_here(self.conflicts.reason or asking, scene)
 
     def _rows(self, scene: Scene, width: int, height: int) -> list[Row]:
@@ -143,7 +154,8 @@ class ReviewScreen(Board):
         if self.pane.picking:
             return ("down", "mark", "select")
         if self.pane.merged is not None:
-            return ("down", "unit_down", "next", "edit_all", "more", "land", "check")
+            anew = ("regenerate",) if self.pane.offer_of("regenerate") else ()
+            return ("down", "unit_down", "next", *anew, "edit_all", "more", "land", "check")
         if self.pane.shown.is_resolved:
             return (
                 "diff",
@@ -190,7 +202,7 @@ class ReviewScreen(Board):
             if times == 1:
                 self.action_idea(rest)
         elif pane.picking:
-            self.say_refused("the proposal", "lines are picked now", "esc leaves them")
+            self.say_refused("the proposal", "you are picking lines", "esc ends it")
         else:
             pane.cursor = int(rest)
             if times > 1:

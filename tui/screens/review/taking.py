@@ -1,5 +1,7 @@
 """Take what is offered for a conflict: a side, a proposal, lines, an agent's answer."""
 
+from functools import partial
+
 from engine.errors import EngineError
 from engine.messages.commands import (
     AskAgent,
@@ -8,6 +10,7 @@ from engine.messages.commands import (
     ForgetAnswer,
     PickLines,
     RedoChoice,
+    Regenerate,
     ResolutionAction,
     UndoChoice,
 )
@@ -26,7 +29,7 @@ _REST = (
     ("target", "the target's side"),
     ("incoming", "the incoming side"),
     ("both", "both sides, target first"),
-    ("combined", "both, word by word, wherever that can be"),
+    ("combined", "both, word by word, where possible"),
 )
 
 
@@ -53,11 +56,23 @@ class Taking(Controller):
     def do_take_base(self) -> None:
         self._take_by("take_base")
 
+    def do_take_first(self) -> None:
+        self._take_by("take_first")
+
+    def do_take_second(self) -> None:
+        self._take_by("take_second")
+
+    def do_take_third(self) -> None:
+        self._take_by("take_third")
+
     def do_merge(self) -> None:
         self._take_by("merge")
 
     def do_no(self) -> None:
         self._take_by("no")
+
+    def do_regenerate(self) -> None:
+        self._take_by("regenerate")
 
     def _take_by(self, idea: str) -> None:
         if self.screen.does(Blocked).way_of(idea):
@@ -73,6 +88,10 @@ class Taking(Controller):
             self._take(self.pane.offer)
 
     def _take(self, offer: Offer) -> None:
+        if isinstance(offer.action, Regenerate):
+            make = partial(self.screen.does(Conflicts).regenerate, offer.action)
+            self.screen.begin(make, group="regenerate", exclusive=True)
+            return
         actions: tuple[ResolutionAction, ...] = (offer.action,)
         if offer.remembered:
             actions = (*actions, ConfirmAnswer(key=offer.remembered))
@@ -83,19 +102,19 @@ class Taking(Controller):
         if self.pane.raw is None:
             self.screen.does(Undoing).do_undo()
             return
-        self.screen.does(Conflicts).decide((UndoChoice(),), "taken back", shows_changed=True)
+        self.screen.does(Conflicts).decide((UndoChoice(),), "undone", shows_changed=True)
 
     def do_redo(self) -> None:
         if self.pane.raw is None:
             self.screen.does(Undoing).do_redo()
             return
-        self.screen.does(Conflicts).decide((RedoChoice(),), "decided again", shows_changed=True)
+        self.screen.does(Conflicts).decide((RedoChoice(),), "redone", shows_changed=True)
 
     def do_forget(self) -> None:
         offer = self.pane.offer
         if offer is not None:
             self.screen.does(Conflicts).decide(
-                (ForgetAnswer(key=offer.remembered),), "never offered again"
+                (ForgetAnswer(key=offer.remembered),), "will not be offered again"
             )
 
     # Rest of a file, or of all.
@@ -105,7 +124,7 @@ class Taking(Controller):
         if raw is None:
             return
         choices = [
-            Choice(f"{choice}:{scope}", f"{what}, {where}", "what is decided stays")
+            Choice(f"{choice}:{scope}", f"{what}, {where}", "resolved ones stay")
             for scope, where in (("file", "rest of this file"), ("all", "rest of all files"))
             for choice, what in _REST
         ]
@@ -133,7 +152,7 @@ class Taking(Controller):
                 return
         where = "everywhere" if scope == "all" else "in this file"
         self.screen.does(Conflicts).decide(
-            tuple(actions), f"{choice} {where}, wherever that was open", goes_on=True
+            tuple(actions), f"{choice} {where}, wherever it was open", goes_on=True
         )
 
     # Single lines.
@@ -145,7 +164,7 @@ class Taking(Controller):
             pane.begin_lines()
             return
         if not pane.picked or pane.raw is None or matter is None:
-            self.refuse("select", "no line was picked")
+            self.refuse("select", "you have picked no line")
             return
         file = pane.raw.files[matter.file]
         key = file.hunks[matter.hunk].key
@@ -165,7 +184,7 @@ class Taking(Controller):
         path = pane.raw.files[matter.file].path
         writing = Writing(
             f"ask for a proposal: {clean_name(path)}:{hunk.line}",
-            "your words beside the texts, may be empty; first line: agent=codex, if wanted",
+            "what the agent should know (optional); optional first line: agent=codex",
             lambda text: self._ask(path, hunk.key, text),
             key=f"ask {hunk.key}",
             may_be_empty=True,
@@ -175,7 +194,7 @@ class Taking(Controller):
     def _ask(self, path: str, key: str, text: str) -> None:
         settings, words = split_settings(text)
         if settings.keys() - {"agent"}:
-            self.refuse("steer", "only agent=… can be set here")
+            self.refuse("steer", "you can set only agent=… here")
             return
         asked = AskAgent(path=path, hunk=key, agent=settings.get("agent", ""), words=words)
-        self.screen.does(Conflicts).decide((asked,), "asked; the answer comes as one more proposal")
+        self.screen.does(Conflicts).decide((asked,), "asked; the answer will be one more proposal")

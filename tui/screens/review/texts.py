@@ -3,7 +3,7 @@
 from functools import partial
 
 from engine.messages.commands import EditFile, ResolutionAction, SetFile, WriteHunk
-from tui.ink import TEXT, Ink, Role, Span
+from tui.ink import Ink, Role, Span
 from tui.kit.outside import edit_text
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
@@ -34,14 +34,14 @@ class OwnTexts(Controller):
         if not _can_be_typed(draft):
             self.refuse(
                 "edit",
-                "it holds characters that cannot be typed",
-                f"t, i and b keep them; {self.screen.key_of('edit_all')} edits the file",
+                "it contains characters that you cannot type",
+                f"t, i and b keep them; {self.screen.key_of('edit_all')} edits the whole file",
             )
             return
         path, line = pane.raw.files[matter.file].path, hunk.line
         writing = Writing(
             f"{clean_name(path)}:{line}",
-            "this text stands in the conflict's place",
+            "this text replaces the conflict",
             lambda text: self._write_hunk(path, hunk.key, text, ends),
             key=f"hunk {hunk.key}",
             may_be_empty=True,
@@ -52,7 +52,7 @@ class OwnTexts(Controller):
 
     def _write_hunk(self, path: str, key: str, text: str, ends: str) -> None:
         if not _can_be_typed(text):
-            self.refuse("edit", "it holds characters that cannot be shown")
+            self.refuse("edit", "it contains characters that cannot be shown")
             return
         text = f"{text}\n".replace("\n", ends) if text else ""
         self.screen.does(Conflicts).decide(
@@ -77,7 +77,11 @@ class OwnTexts(Controller):
         found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
         file = None if isinstance(found, str) else found.looked_at
         if file is None or file.text is None or "\0" in file.text:
-            why = found if isinstance(found, str) else "it is no text that an editor could keep"
+            why = (
+                found
+                if isinstance(found, str)
+                else "it is not text, so an editor cannot keep it intact"
+            )
             self.refuse("edit_all", why)
             return
         name = f"file {raw.run} {raw.worker} {path}"
@@ -89,10 +93,10 @@ class OwnTexts(Controller):
             return
         if edited == begun:
             begins_anew = drafts.pop(name, None) is not None
-            self.screen.say("nothing was changed", f"; {key} begins anew" if begins_anew else "")
+            self.screen.say("nothing was changed", f"; {key} starts again" if begins_anew else "")
             return
         action: ResolutionAction = EditFile(path=path, text=edited)
-        if all(one.path != path for one in raw.files):
+        if all(one.path != path or one.kind == "edited" for one in raw.files):
             action = SetFile(path=path, text=edited, mode=file.mode or "100644")
         drafts[name] = edited
         refused = await self.screen.does(Conflicts).hand_over(
@@ -102,7 +106,7 @@ class OwnTexts(Controller):
             drafts.pop(name, None)
             return
         mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        self.screen.say(mark, Span(f"your text is kept, {key} opens it: {refused}", TEXT))
+        self.screen.say_both(f"your text is kept; {key} opens it", refused, mark)
 
     def do_edit_other(self) -> None:
         """A file that has no conflict, by its path."""

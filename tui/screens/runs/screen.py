@@ -11,7 +11,7 @@ from tui.bridge import PastRun
 from tui.controllers import ON_EVERY_SCREEN
 from tui.ink import Row, clickable
 from tui.kit.filterline import FilterLine
-from tui.kit.inked import Inked
+from tui.kit.inked import Head, Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
@@ -36,7 +36,7 @@ class RunsScreen(Board):
 
     def compose_panes(self) -> ComposeResult:
         with Panes(classes="body"):
-            yield Inked(id="head")
+            yield Head(id="head")
             yield Rows()
             yield FilterLine(self.session, self.draw)
 
@@ -76,7 +76,7 @@ class RunsScreen(Board):
         self.cursor = self.cursor if self.cursor in ids else next(iter(ids), "")
         whole = len({run.run for run in scene.view.runs} | {past.run for past in self.past})
         filtered = self._line.rows(len(ids), whole, self.key_of("leave"))
-        head = [run_head(cells)] if whole else [(), *no_run("There is no run yet.")]
+        head = [run_head(scene, cells)] if whole else [(), *no_run("There is no run yet.")]
         self.query_one("#head", Inked).show([*filtered, *head])
         opened, past = self._opened(scene), self._past_only()
 

@@ -1,1 +1,1 @@
-"""Show what all attempts came to: a table, and how it went week by week."""
+"""Show the outcomes of all attempts: a table, and a plot of the weeks."""

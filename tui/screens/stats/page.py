@@ -1,12 +1,12 @@
 """Rows of Stats: what is counted, and the table of what it comes to."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.messages.results import HistoryDelay, RunView
 from engine.messages.statistics import Axis, Figures, Reach
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, fit, grounded, words
-from tui.kit.lists import cursor_row
+from tui.kit.lists import cursor_row, edge_mark
 from tui.screens.stats.plots import percent, share
 from tui.words.clean import clean, clean_name
 from tui.words.cutting import wrap
@@ -51,16 +51,38 @@ COLUMNS = (
 )
 
 
-def columns_for(cells: int) -> list[Column]:
-    """Return the columns that a table this wide has room for beside the names."""
-    kept = list(COLUMNS)
-    while kept and sum(column.cells for column in kept) > cells - _LEAST_NAME - 2:
+class Columns(NamedTuple):
+    """The columns of a table, and the cells of its names and of the whole."""
+
+    shown: Sequence[Column]
+    name: int
+    whole: int
+
+
+def columns_for(cells: int, widths: Mapping[str, int]) -> Columns:
+    """Return the columns that a table this wide has room for, each as wide as it was dragged."""
+    usual = _fitting(COLUMNS, cells - _LEAST_NAME - 2)
+    own = min(cells - 2 - sum(column.cells for column in usual), _WIDEST_NAME)
+    wished = max(widths.get(_edge("name"), own), _LEAST_NAME)
+    name = max(min(wished, cells - 2), 0)
+    dragged = [
+        column._replace(cells=max(widths.get(_edge(column.head), 0), column.cells))
+        for column in usual
+    ]
+    return Columns(_fitting(dragged, cells - name - 2), name, cells)
+
+
+def _fitting(columns: Sequence[Column], cells: int) -> list[Column]:
+    """Return the columns that fit into so many cells, without those that are needed least."""
+    kept = list(columns)
+    while kept and sum(column.cells for column in kept) > cells:
         kept.remove(max(kept, key=lambda column: column.rank))
     return kept
 
 
-def _name_cells(columns: Sequence[Column], cells: int) -> int:
-    return min(cells - 2 - sum(column.cells for column in columns), _WIDEST_NAME)
+def _edge(head: str) -> str:
+    """Return the name of the width of a column."""
+    return f"stats.{head.lower()}"
 
 
 def choices(reach: Reach, by: Axis, weeks: int, keys: dict[str, str]) -> list[Row]:
@@ -83,21 +105,25 @@ def _choice(word: str, options: Iterable[tuple[str, str, bool]]) -> Row:
     return tuple(row)
 
 
-def table_head(by: Axis, cells: int) -> Row:
+def table_head(by: Axis, columns: Columns) -> Row:
     """The heads of the columns."""
-    columns = columns_for(cells)
-    row = [Span(f"{str(by).upper():<{_name_cells(columns, cells)}}", MUTED)]
-    row += [Span(f"{column.head:>{column.cells}}", MUTED) for column in columns]
-    return grounded(fit((Span(" "), *row), cells), Role.SURFACE)
+    row = [Span(f" {str(by).upper():<{columns.name}}", MUTED)]
+    before, wide = "name", columns.name
+    for column in columns.shown:
+        row += [
+            edge_mark(_edge(before), 1, wide),
+            Span(f"{column.head:>{column.cells - 1}}", MUTED),
+        ]
+        before, wide = column.head, column.cells
+    return grounded(fit(row, columns.whole), Role.SURFACE)
 
 
-def figures_row(one: Figures, cells: int, *, is_focused: bool) -> Row:
+def figures_row(one: Figures, columns: Columns, *, is_focused: bool) -> Row:
     """Return the figures of one name as a row."""
-    columns = columns_for(cells)
     name = (Span(shown_name(one.name), BOLD if is_focused else TEXT),)
-    row = [*fit(name, _name_cells(columns, cells))]
-    row += [Span(f"{column.text(one):>{column.cells}}", TEXT) for column in columns]
-    return cursor_row(tuple(row), cells, is_focused=is_focused)
+    row = [*fit(name, columns.name)]
+    row += [Span(f"{column.text(one):>{column.cells}}", TEXT) for column in columns.shown]
+    return cursor_row(tuple(row), columns.whole, is_focused=is_focused)
 
 
 def shown_name(name: str) -> str:
@@ -123,23 +149,23 @@ def _told(text: str, cells: int) -> list[Row]:
 
 
 def refused_rows(why: str, cells: int) -> list[Row]:
-    """Say why nothing can be told."""
+    """Say why there are no figures."""
     mark = Span("  ✗ ", Ink(Role.FAILED, bold=True))
-    said = words(mark, Span("These attempts cannot be counted.", BOLD))
+    said = words(mark, Span("plait cannot count these attempts.", BOLD))
     return [(), said, *_told(why, cells)]
 
 
 def nothing_rows(reach: Reach, weeks: int, keys: dict[str, str]) -> list[Row]:
     """Say that nothing was counted, and what shows or makes some."""
     if weeks:
-        said = f"  No attempt began in the last {SPANS[weeks]}."
+        said = f"  No attempt started in the last {SPANS[weeks]}."
         return [
             (),
             words(Span(said, BOLD)),
-            words("  ", Span(keys["more"], KEY), " looks further."),
+            words("  ", Span(keys["more"], KEY), " counts a longer time."),
         ]
     if reach is Reach.TEAM:
-        how = "Runs whose manifest says `database: {strategy: shared}` are delivered there."
+        how = "Runs with `database: {strategy: shared}` in their manifest are delivered there."
         return [(), words(Span("  The team has no attempt yet.", BOLD)), words(f"  {how}")]
-    begins = words("  ", Span('plait run "Fix the bug"', KEY), " in a terminal begins the first.")
+    begins = words("  ", Span('plait run "Fix the bug"', KEY), " in a terminal starts the first.")
     return [(), words(Span("  There is no attempt yet.", BOLD)), begins]

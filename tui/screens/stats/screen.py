@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from engine.messages.statistics import Axis, CountAttempts, Figures, Reach
 from tui.controllers import ON_EVERY_SCREEN
 from tui.ink import Row, Span, clickable, words
-from tui.kit.inked import Inked
+from tui.kit.inked import Head, Inked
 from tui.kit.meters import heading
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -19,7 +19,9 @@ from tui.kit.session import Session
 from tui.screens.stats.page import (
     REACHES,
     SPANS,
+    Columns,
     choices,
+    columns_for,
     delay_of,
     delay_rows,
     figures_row,
@@ -57,7 +59,7 @@ class StatsScreen(Board):
 
     def compose_panes(self) -> ComposeResult:
         with Panes(classes="body"):
-            yield Inked(id="head")
+            yield Head(id="head")
             yield Rows(id="table")
             yield Inked(id="plots")
 
@@ -132,13 +134,17 @@ class StatsScreen(Board):
             return [*rows, *refused_rows(self.figures, cells)]
         if not self.figures:
             return [*rows, *nothing_rows(self.reach, self.span, keys)]
-        return [*rows, (), table_head(self.axis, cells)]
+        return [*rows, (), table_head(self.axis, self._columns(cells)._replace(whole=cells))]
+
+    def _columns(self, cells: int) -> Columns:
+        """Return the columns of the table, beside its scrollbar."""
+        return columns_for(cells - 1, self.session.widths)
 
     def _row(self, cells: int, y: int) -> Row:
         one = self.figures[y] if self.figures and not isinstance(self.figures, str) else None
         if not isinstance(one, Figures):
             return ()
-        drawn = figures_row(one, cells - 1, is_focused=one.name == self.cursor)
+        drawn = figures_row(one, self._columns(cells), is_focused=one.name == self.cursor)
         return clickable(drawn, f"row:{y}")
 
     def _draw_plots(self, scene: Scene, cells: int, room: int) -> None:
@@ -223,9 +229,9 @@ class StatsScreen(Board):
 
     def why_not(self, idea: str) -> str:
         if idea == "more" and not self.span:
-            return "this is all time already"
+            return "this is already all time"
         if idea == "less" and self.span == next(iter(SPANS)):
-            return "this is the shortest time"
+            return "this is already the shortest time"
         return super().why_not(idea)
 
     def do_more(self) -> None:

@@ -47,7 +47,7 @@ class Environment(Tab):
         rows += [(), _heading("VARIABLES", of.cells, str(len(self._names) or ""))]
         if self._problem:
             return [*rows, words(f" {self._problem}")]
-        said = "Names alone, for values may be secrets. Its agent's login comes on top."
+        said = "Only names, because values may be secrets. The agent's login is added to these."
         names = wrap(" ".join(self._names), of.cells - 2)
         return [*rows, words(f" {said}"), (), *((Span(f" {line}", TEXT),) for line in names)]
 
@@ -84,4 +84,4 @@ def _walls(worker: WorkerView) -> list[Row]:
         for said in (f"{held.value} by {held.mechanism}".removeprefix(" by "),)
     ]
     site = [words(f" {'site':<9}", Span(clean(worker.site), TEXT))] if worker.site else []
-    return [*site, *rows] or [words(" not known yet: it has not begun")]
+    return [*site, *rows] or [words(" not known yet: it has not started")]

@@ -1,7 +1,7 @@
 """Draw one thing on a log: its time, its label, its text in as many rows as that takes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,11 +13,27 @@ from tui.words.said import is_bad_ending
 
 FOLD_FROM = 3
 OPENS = "do:open"
-_LINK = Ink(Role.ACCENT, underline=True, does=OPENS)
+_LINK = Ink(Role.ACCENT, underline=True, does="link:")
 PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.[^\W\d]\w*(?::\d+)?(?=$|[\s:,;)'\"])")
 """A path with an ending; an ending begins with a letter, so that `0.03s` is none."""
 _LABEL, _TIME = 8, 8
 _LEAST = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class HunkLine(LogLine):
+    """A line of a diff that was opened on the log; `place` tells it from the others there."""
+
+    sign: str
+    place: int
+
+
+def hunk_lines(of: LogLine, rows: Sequence[tuple[str, str]]) -> list[HunkLine]:
+    """Return lines of a diff, each with its sign, as lines on the log."""
+    return [
+        HunkLine(at=of.at, kind=of.kind, text=text, sign=sign, place=place)
+        for place, (sign, text) in enumerate(rows)
+    ]
 
 
 @dataclass
@@ -86,7 +102,7 @@ def rows_of(item: Item, look: Look, *, has_head: bool) -> Iterator[LogRow]:
         text = Span(f"► {len(item.folded)} lines folded", MUTED._replace(does=OPENS))
         yield LogRow(words(" " * (look.indent + 1), text), item.number)
     else:
-        for number, line in enumerate(item.folded, item.number + 1):
+        for number, line in enumerate(item.folded, item.number + 1 + bool(item.result)):
             yield from _line_rows(line, number, look, has_head=False)
 
 
@@ -106,9 +122,10 @@ def _line_rows(
     line: LogLine, number: int, look: Look, result: str = "", *, has_head: bool = True
 ) -> Iterator[LogRow]:
     label, text, ink = _parts(line)
+    number = -1 - line.place if isinstance(line, HunkLine) else number
     head: list[Span] = []
     if look.has_times:
-        time = lasting(line.at - look.started_at) if has_head else ""
+        time = lasting(line.at - look.started_at) if has_head and label else ""
         head.append(Span(time.rjust(_TIME - 2) + "  ", MUTED))
     head += fit((Span(label if has_head else "", _label_ink(line.kind)),), _LABEL)
     at = 0
@@ -157,10 +174,13 @@ _INKS = {
     LogKind.NOTE: ("plait", MUTED),
 }
 """The label and the ink of a kind; what is not here has no label and is muted."""
+_SIGNS = {"+": Ink(Role.ADDED), "-": Ink(Role.REMOVED), "": Ink(bold=True)}
 
 
 def _parts(line: LogLine) -> tuple[str, str, Ink]:
     """Return the label, the text and its ink; a tool is its own label."""
+    if isinstance(line, HunkLine):
+        return "", f"{line.sign}{line.text}", _SIGNS.get(line.sign, MUTED)
     if line.kind is not LogKind.TOOL:
         label, ink = _INKS.get(line.kind, ("", MUTED))
         return label, line.text, ink

@@ -61,7 +61,7 @@ class LogView(Scrolled):
 
     def update(self) -> None:
         """Go to where the log is looked at, and paint what is new there."""
-        known, cells = self.log_lines, self.size.width
+        known, cells = self.log_lines, self.cells
         if not cells:
             return
         known.lay(Look(cells - 1, known.is_wrapped, known.has_times, known.started_at, known.query))
@@ -107,9 +107,9 @@ class LogView(Scrolled):
     def _foot(self) -> Row:
         """Say what has come in below since the log holds, or what is missing above."""
         known = self.log_lines
-        news = f"{some(known.below, 'new line')} below" if known.below else "nothing new below"
+        news = f"{some(known.below, 'new line')} below" if known.below else "no new lines below"
         if known.dropped and not self.scroll_offset.y:
-            news = f"{known.dropped:,} lines before these: `plait logs` has them"
+            news = f"{known.dropped:,} earlier lines: `plait logs` shows them"
         return grounded(fit((_HOLD, Span(news, TEXT)), self.size.width), Role.PANEL)
 
     # Selecting.

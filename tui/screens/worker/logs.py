@@ -5,16 +5,18 @@ knows at which row each item begins, so that only the rows on screen are ever in
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.messages.logs import LogKind, LogLine, LogLines
 from tui.screens.worker.lines import (
     PATH,
+    HunkLine,
     Item,
     LogRow,
     Look,
     height_of,
+    hunk_lines,
     rows_of,
 )
 from tui.words.said import is_bad_ending
@@ -31,6 +33,10 @@ DETAILS = (
 """The kinds of line at each level of detail: says; says and tools; everything."""
 _NAMES = ("says", "says tools", "says tools output")
 _NEEDS_LOOK = frozenset({LogKind.ERROR})
+_SPEAKS = frozenset({LogKind.SAYS, LogKind.YOU})
+_OF_TOOL = frozenset({LogKind.TOOL, LogKind.TOOL_END})
+_LATELY = 12
+"""Of so many items before, one may be the tool whose end is told."""
 
 
 @dataclass
@@ -57,6 +63,8 @@ class Log:
     base: int = 0
     layouts: int = 0
     look: Look = field(default_factory=Look)
+    is_filtered: bool = False
+    """Only lines that the search finds are on the log."""
     _counted: tuple[object, int] = (None, 0)
 
     def clear(self, started_at: float, *, earlier: int = 0) -> None:
@@ -75,7 +83,9 @@ class Log:
         for piece in (lines if isinstance(lines, LogLines) else LogLines.of(lines)).pieces:
             number, made = self.dropped + len(self.lines), list(piece)
             self.lines += made
-            if piece.kind is LogKind.OUTPUT:
+            if self.is_filtered:
+                self._put_hits(made, number)
+            elif piece.kind is LogKind.OUTPUT:
                 self._add_output(made, number)
             else:
                 for place, line in enumerate(made, number):
@@ -87,7 +97,15 @@ class Log:
         else:
             self.below += max(len(self.items) - before, 0)
 
+    def _put_hits(self, lines: Iterable[LogLine], number: int) -> None:
+        """Put the lines that the search finds, each by itself."""
+        wanted, kinds = self.query.casefold(), DETAILS[self.detail]
+        for place, line in enumerate(lines, number):
+            if line.kind in kinds and wanted in line.text.casefold():
+                self._put(Item(line, place))
+
     def _drop(self, count: int) -> None:
+        self._shut_hunks()
         del self.lines[:count]
         self.dropped += count
         gone = sum(item.number < self.dropped for item in self.items)
@@ -131,8 +149,22 @@ class Log:
         if last and _joins(line, last):
             last.result = line.text
             self._measure_last()
+        elif last and line.kind is LogKind.TOOL_END and self._belongs(line, last):
+            if last.is_open or last.lead:
+                self._put(Item(line, number, lead=last.lead or last))
+            else:
+                last.folded.append(line)
+                self._measure_last()
         else:
             self._put(Item(line, number))
+
+    def _belongs(self, line: LogLine, last: Item) -> bool:
+        """Say if a line is what the last tool printed, and not the end of another one."""
+        lead = last.lead or last
+        if lead.line.kind not in _OF_TOOL:
+            return False
+        tools = (item.line.text for item in self.items[-_LATELY:] if item.line.kind is LogKind.TOOL)
+        return not any(line.text.startswith(f"{tool}: ") for tool in tools)
 
     def _put(self, item: Item) -> None:
         self.ends.append((self.ends[-1] if self.ends else self.base) + height_of(item, self.look))
@@ -148,13 +180,21 @@ class Log:
         self.detail = max(min(detail, len(DETAILS) - 1), 0)
         self.items.clear()
         self._measure()
-        for number, line in enumerate(self.lines, self.dropped):
+        if self.is_filtered:
+            self._put_hits(self.lines, self.dropped)
+        for number, line in enumerate(() if self.is_filtered else self.lines, self.dropped):
             if line.kind is LogKind.OUTPUT:
                 self._add_output([line], number)
             else:
                 self._add(line, number)
         near = bisect_right(self.items, here, key=lambda item: item.number) - 1
         self.cursor = max(len(self.items) - 1, 0) if self.is_following else max(near, 0)
+
+    def filter_hits(self, *, is_on: bool) -> None:
+        """Show only what the search finds, or all again."""
+        if self.is_filtered != is_on:
+            self.is_filtered = is_on
+            self.show(self.detail)
 
     # Moving.
 
@@ -190,6 +230,14 @@ class Log:
     def to_tool(self, by: int) -> bool:
         """Go to the next tool call."""
         return self._to(i for i in self._further(by) if self.items[i].line.kind is LogKind.TOOL)
+
+    def to_turn(self, by: int) -> bool:
+        """Go to the next place where the agent begins to speak, or a human does."""
+        return self._to(i for i in self._further(by) if self._begins(i))
+
+    def _begins(self, index: int) -> bool:
+        kind = self.items[index].line.kind
+        return kind in _SPEAKS and (not index or self.items[index - 1].line.kind is not kind)
 
     def _further(self, by: int) -> range:
         if by > 0:
@@ -242,18 +290,47 @@ class Log:
         self._measure()
         return True
 
-    def _open(self, item: Item) -> None:
+    @property
+    def tool(self) -> Item | None:
+        """Return the call of a tool under the cursor, of which nothing was opened yet."""
+        item = self.here
+        is_call = item is not None and item.line.kind is LogKind.TOOL and item.lead is None
+        return item if is_call and item and not item.is_open else None
+
+    def open_tool(self, item: Item, rows: Sequence[tuple[str, str]]) -> None:
+        """Open the call of a tool: all that it printed, and lines of a diff with their signs."""
+        if item not in self.items or item.is_open:
+            return
+        self.hold()
+        self.cursor = self.items.index(item)
+        self._open(item, hunk_lines(item.line, rows))
+        self._measure()
+
+    def _open(self, item: Item, more: Sequence[LogLine] = ()) -> None:
         """Make the lines of a fold items of their own."""
         lines, item.folded, item.is_open = item.folded, [], True
-        opened = [Item(line, n, lead=item) for n, line in enumerate(lines, item.number + 1)]
+        # A result that stands beside its tool is a line too, though no item.
+        at = item.number + 1 + bool(item.result)
+        opened = [Item(line, n, lead=item) for n, line in enumerate(lines, at)]
+        opened += [Item(line, item.number, lead=item) for line in more]
         self.items[self.cursor + 1 : self.cursor + 1] = opened
+
+    def _shut_hunks(self) -> None:
+        """Take lines of diffs off the log: they are no lines of it, and have no numbers there."""
+        if any(isinstance(item.line, HunkLine) for item in self.items):
+            here = self.here
+            self.items = [item for item in self.items if not isinstance(item.line, HunkLine)]
+            self.cursor = self.items.index(here) if here in self.items else self.cursor
+            self.cursor = min(self.cursor, max(len(self.items) - 1, 0))
+            self._measure()
 
     def _close(self, lead: Item) -> None:
         """Fold what was opened together; some of it may have gone from the ring."""
         group = [i for i, item in enumerate(self.items) if item is lead or item.lead is lead]
         first, last = group[0], group[-1]
         kept = self.items[first]
-        kept.folded = [item.line for item in self.items[first + 1 : last + 1]]
+        opened = [item.line for item in self.items[first + 1 : last + 1]]
+        kept.folded = [line for line in opened if not isinstance(line, HunkLine)]
         kept.lead, kept.is_open = None, False
         del self.items[first + 1 : last + 1]
         self.cursor = first

@@ -5,8 +5,10 @@ from typing import Any
 
 from engine.limits import KINDS, Dimension, Enforcement, Level, LimitKind
 from engine.messages.results import StepView, WorkerView
+from engine.phases import Phase
 from tui.ink import (
     BOLD,
+    KEY,
     MUTED,
     TEXT,
     Ink,
@@ -15,18 +17,21 @@ from tui.ink import (
     Span,
     clickable,
     fit,
+    grounded,
     row_width,
     spread,
     words,
 )
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading, is_nearly, meter, strip
+from tui.words.asking import asked_of
 from tui.words.cutting import cut_path, wrap
-from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
+from tui.words.figures import UNKNOWN, clock, cost, lasting, memory, some, tokens
 from tui.words.looks import WALLS, chip, glyph, look_of
 from tui.words.said import (
     change_text,
     check_text,
+    how_heard,
     left_row,
     mind_text,
     present_change,
@@ -72,7 +77,35 @@ def tab_row(tabs: Mapping[str, str], current: str, cells: int, endings: Sequence
     return spread(row, ending, cells)
 
 
-def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:
+def prompt_rows(worker: WorkerView, cells: int, most: int) -> list[Row]:
+    """Return the beginning of its prompt, for above its log; a click shows all of it."""
+    if not worker.prompt or most < 1:
+        return []
+    label = "prompt "
+    said = "  ".join(line.strip() for line in worker.prompt.splitlines() if line.strip())
+    pieces = wrap(said, max(cells - len(label) - 2, 1), most)
+    heads = [label, *[" " * len(label)] * (len(pieces) - 1)]
+    return [
+        clickable((Span(f" {head}", MUTED), Span(piece, TEXT)), "tab:prompt")
+        for head, piece in zip(heads, pieces, strict=True)
+    ]
+
+
+def speak_row(worker: WorkerView, scene: Scene, cells: int) -> Row:
+    """Return the line under the log that is clicked to speak to its agent; empty where none can."""
+    if worker.phase is Phase.FAILED:
+        key, said, does = "retry_with", "say what to do better, and retry", "do:retry_with"
+    elif asked_of(worker):
+        key, said, does = "steer", "answer in words", "do:steer"
+    elif worker.phase is Phase.RUNNING:
+        key, said, does = "steer", f"say something to it: {how_heard([worker])}", "do:steer"
+    else:
+        return ()
+    row = words(" ", Span(scene.key(key), KEY), Span(" ▏", Ink(Role.ACCENT)), said)
+    return grounded(fit(clickable(row, does), cells), Role.SURFACE)
+
+
+def side(worker: WorkerView, scene: Scene, cells: int, files: Sequence[Row] = ()) -> list[Row]:
     """Limits, cpu, change, clashes and check, one under the other."""
     rows = [heading("LIMITS", cells), *_limit_rows(worker, scene)]
     samples = scene.cpu.get(worker.worker, ())
@@ -82,15 +115,20 @@ def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:
         rows.append(strip(samples, cells - 1, full))
     if change := present_change(worker):
         so_far = "so far" if change is worker.so_far else ""
-        rows += [(), heading("CHANGE", cells, note=so_far), words(*change_text(worker))]
+        rows += [(), heading("CHANGE", cells, note=so_far)]
+        rows += [clickable(words(*change_text(worker)), "do:diff"), *files]
         rows += [
             words("set aside: ", Span(cut_path(text, cells - 11), TEXT))
             for text in change.set_aside
         ]
+    if worker.checkpoint_at and worker.phase is Phase.RUNNING:
+        at = clock(worker.checkpoint_at, scene.now)
+        rows += [(), heading("CHECKPOINT", cells), words("kept as it was at ", Span(at, TEXT))]
     if worker.clashes:
         rows += [(), heading("PREDICTED CLASH", cells, Role.CLASH, figure=str(len(worker.clashes)))]
         for clash in worker.clashes:
-            rows.append(words(Span("≈ ", Ink(Role.CLASH)), Span(clash.other, TEXT)))
+            other = words(Span("≈ ", Ink(Role.CLASH)), Span(clash.other, TEXT))
+            rows.append(clickable(other, f"to:{clash.other}"))
             where = cut_path(clash.paths[0], cells - 14) if clash.paths else ""
             rows.append(words(f"  {where}, {some(clash.hunks, 'hunk')}"))
     rows += [(), heading("CHECK", cells, _check_role(worker)), *_wrapped(check_text(worker), cells)]
@@ -172,7 +210,7 @@ def _fence_rows(worker: WorkerView) -> list[Row]:
 def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
     """Return how each dimension holds, by what, and why no better."""
     if not worker.enforcement:
-        return [(), words(" Nothing is known yet of how its limits hold: it has not begun.")]
+        return [(), words(" It has not started, so plait does not know yet which limits hold.")]
     wide = widest_value(worker) + 2
     rows: list[Row] = [(), fit(words(f" {'DIMENSION':<11}{'LEVEL':<12}{'VALUE':<{wide}}BY"), cells)]
     for held in worker.enforcement:
@@ -213,7 +251,7 @@ def _held_rows(held: Enforcement, cells: int, wide: int) -> list[Row]:
 def prompt_tab(worker: WorkerView, cells: int) -> list[Row]:
     """The prompt as the agent got it."""
     if not worker.prompt:
-        return [(), words(" It has no prompt yet: it is filled in when the worker begins.")]
+        return [(), words(" It has no prompt yet: plait writes it when the worker starts.")]
     return [(), *((Span(f" {line}", TEXT),) for line in wrap(worker.prompt, cells - 2))]
 
 
@@ -230,4 +268,4 @@ def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> l
         row = words(Span(f" attempt {number}  ", BOLD), *said)
         drawn = cursor_row(row, cells, is_focused=number == cursor)
         rows.append(clickable(drawn, f"attempt:{number}"))
-    return rows if worker.attempt else [(), words(" It has not begun.")]
+    return rows if worker.attempt else [(), words(" It has not started.")]

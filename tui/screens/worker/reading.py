@@ -1,11 +1,16 @@
 """Read a log and the other tabs: move, search, unfold, copy."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from engine.messages.logs import LogKind
 from tui.controllers import Going
+from tui.kit.deeds import is_edit
 from tui.kit.screen import Board, Controller
 from tui.kit.scrolled import Scrolled
 from tui.kit.textbox import SearchLine
+from tui.screens.worker.files import Files
+from tui.screens.worker.lines import Item
 from tui.screens.worker.logs import DETAILS, Log
 from tui.screens.worker.tabs import LOG, TITLES, Attempts
 
@@ -67,16 +72,24 @@ class Reading(Controller):
 
     def by_next(self, by: int) -> None:
         if not self.log.to_next(by):
-            what = f"/{self.log.query}" if self.log.query else "an error"
-            self.refuse("next" if by > 0 else "previous", f"{what} is not further on")
+            what = f"hits for /{self.log.query}" if self.log.query else "errors"
+            self.refuse("next" if by > 0 else "previous", f"no more {what}")
 
     def by_unit(self, by: int) -> None:
         self.log.to_tool(by)
+
+    def by_turn(self, by: int) -> None:
+        self.show(LOG)
+        if not self.log.to_turn(by):
+            where = "after" if by > 0 else "before"
+            key = "next_turn" if by > 0 else "previous_turn"
+            self.refuse(key, f"there is no message {where} this one")
 
     # Searching.
 
     def do_search(self) -> None:
         self.show(LOG)
+        self.log.filter_hits(is_on=False)
         self._searched_from = self.log.cursor, self.log.is_following
         line = self.screen.query_one(SearchLine)
         line.value = ""
@@ -94,7 +107,7 @@ class Reading(Controller):
         """End the typing, and keep what was found."""
         self._end_search()
         if text and not self.log.search(text, self._searched_from[0]):
-            self.screen.say_refused("search", f"nothing here has {text!r}")
+            self.screen.say_refused("search", f"nothing here contains {text!r}")
 
     def drop_search(self) -> None:
         """End the search where it began."""
@@ -129,7 +142,11 @@ class Reading(Controller):
         self.log.show(self.log.detail - 1)
 
     def do_show_kinds(self) -> None:
-        self.log.show((self.log.detail + 1) % len(DETAILS))
+        """Show only what a search finds, where there is one; else other kinds of line."""
+        if self.log.query:
+            self.log.filter_hits(is_on=not self.log.is_filtered)
+        else:
+            self.log.show((self.log.detail + 1) % len(DETAILS))
 
     def do_show_times(self) -> None:
         self.log.has_times = not self.log.has_times
@@ -142,6 +159,7 @@ class Reading(Controller):
 
     def do_leave(self) -> None:
         if self.log.query:
+            self.log.filter_hits(is_on=False)
             self.log.query = ""
         elif not self.log.is_following:
             self.log.follow()
@@ -149,13 +167,36 @@ class Reading(Controller):
             self.screen.does(Going).do_leave()
 
     def do_open(self) -> None:
+        item = self.log.here
         if self.tab == Attempts.name:
             self.show(LOG)
+        elif item and self.log.tool is item:
+            self._open_tool(item)
+        elif item and item.line.kind is LogKind.TOOL:  # opened, or a line of its diff
+            self.log.toggle_fold()
         elif self.log.link:
-            self.session.diff_place = self.log.link
-            self.screen.hand_on("diff")
+            self.follow_link()
         elif not self.log.toggle_fold():
             self.refuse("open", "there is no link or fold under the cursor")
+
+    def follow_link(self) -> None:
+        """Show the file that is named under the cursor where it is in the diff."""
+        self.session.diff_place = self.log.link
+        self.screen.hand_on("diff")
+
+    def _open_tool(self, item: Item) -> None:
+        """Open what a call printed and, of one that writes a file, what that file's diff is now."""
+        place = self.log.link if is_edit(item.line.text) else ""
+        self.screen.begin(partial(self._opened, item, place), holds=True)
+
+    async def _opened(self, item: Item, place: str) -> None:
+        rows = await self.screen.does(Files).opened(place) if place else []
+        if rows or item.folded:
+            self.log.open_tool(item, rows)
+        else:
+            hint = f"{self.screen.key_of('diff')} opens the diff"
+            self.refuse("open", "it printed nothing, and no change of it is left", hint)
+        self.screen.draw()
 
     def do_copy(self) -> None:
         item = self.log.here

@@ -7,34 +7,41 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
+from engine.messages.results import WorkerView
 from tui.bridge import LogGrew, LogName
 from tui.controllers import ON_WORKERS
 from tui.ink import KEY, TEXT, Ink, Role, Row, Span, clickable, words
 from tui.kit.bindings import as_textual
+from tui.kit.cards import card, card_height, question_fits
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.kit.textbox import SearchLine
+from tui.screens.worker.files import Files
 from tui.screens.worker.log_view import LogView
-from tui.screens.worker.page import side, tab_row, worker_subject
+from tui.screens.worker.page import prompt_rows, side, speak_row, tab_row, worker_subject
 from tui.screens.worker.reading import Reading
 from tui.screens.worker.shells import SHELL, Shells
 from tui.screens.worker.tab import Shown
 from tui.screens.worker.tabs import LOG, TABS, TITLES
 from tui.screens.worker.takeover import SCREEN, TakeOver
 from tui.terminals.view import TerminalView
+from tui.words.asking import asked_of
 from tui.words.figures import some
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
+
+_PROMPT_FROM, _SPEAK_FROM = 18, 16
+"""So many rows of the screen leave one for the prompt above the log, and one to speak below it."""
 
 
 class WorkerScreen(Board):
     """The log follows its end; any move holds it."""
 
     CSS_PATH = Path(__file__).with_name("worker.tcss")
-    held = (Reading, Shells, TakeOver, *TABS, *ON_WORKERS)
+    held = (Reading, Files, Shells, TakeOver, *TABS, *ON_WORKERS)
     kind = "worker"
 
     def __init__(self, session: Session) -> None:
@@ -61,16 +68,21 @@ class WorkerScreen(Board):
         """Compose the tabs over the pane of one of them, and the side."""
         with Horizontal(id="worker", classes="body"):
             with Panes(id="main"):
-                yield Inked(id="tabs")
+                yield Inked(id="tabs")  # first: a click must not move the tabs away
+                yield Inked(id="asked")
+                yield Inked(id="prompt-line")
                 with ContentSwitcher(initial=self.reading.tab, id="tab"):
                     with Vertical(id=LOG):
                         yield LogView(self.reading.log)
-                        yield SearchLine("n and N go through the hits", self.session.ahead)
+                        yield SearchLine(
+                            "n and N go to the next and previous hit", self.session.ahead
+                        )
                     for tab in TABS:
                         yield Rows(id=tab.name)
                     for name in self.terminals:
                         yield TerminalView(id=name, leaving=self._leaving())
-            yield Rows(id="side")
+                yield Inked(id="speak")
+            yield self.widths.beside(Rows(id="side"), -1)
 
     def _leaving(self) -> Sequence[str]:
         """Return the keys that leave a terminal, in Textual's names."""
@@ -127,6 +139,7 @@ class WorkerScreen(Board):
     def draw_panes(self, scene: Scene) -> None:
         worker, tabs = self.session.worker_view, self.query_one("#tabs", Inked)
         self._watch()
+        self._draw_asked(scene)
         switcher = self.query_one(ContentSwitcher)
         switcher.current = self.reading.tab
         tabs.show([tab_row(self._titles(), self.reading.tab, tabs.size.width, self._log_state())])
@@ -143,8 +156,38 @@ class WorkerScreen(Board):
             pane.show(rows, of=worker.worker)
         beside = self.query_one("#side", Rows)
         if worker and beside.display:
-            known = side(worker, scene, beside.size.width)
+            files = self.does(Files)
+            files.look(worker)
+            listed = files.rows(beside.size.width, max(self.size.height // 3, 3))
+            known = side(worker, scene, beside.size.width, listed)
             beside.show(known, of=worker.worker)
+
+    def _draw_asked(self, scene: Scene) -> None:
+        """Show what it asks above its log, in full where half the screen is enough for that."""
+        worker, step = self.session.worker_view, self.session.step_view
+        cells = self.query_one("#main").size.width
+        rows: list[Row] = []
+        if worker and step and asked_of(worker) and cells:
+            size = cells, card_height(worker, cells, self.size.height // 2)
+            rows = card(worker, step, scene, size, is_focused=True)
+        self._show_if("#asked", rows)
+        most = 0 if rows or self.size.height < _PROMPT_FROM else self.size.height // _PROMPT_FROM
+        has_log = self.reading.tab == LOG
+        self._show_if(
+            "#prompt-line", prompt_rows(worker, cells, most) if worker and has_log else []
+        )
+        speak = speak_row(worker, scene, cells) if worker and not self.entered else ()
+        self._show_if("#speak", [speak] if speak and self.size.height >= _SPEAK_FROM else [])
+
+    def _show_if(self, selector: str, rows: list[Row]) -> None:
+        """Show rows where there are any, and give their place to the log where there are none."""
+        shown = self.query_one(selector, Inked)
+        shown.display = bool(rows)
+        shown.show(rows)
+
+    def shows_whole_question(self, worker: WorkerView) -> bool:
+        cells, rows = self.query_one("#main").size.width, len(self.query_one("#asked", Inked).rows)
+        return bool(rows) and question_fits(worker, cells - 4, rows - 6)
 
     def _draw_log(self) -> None:
         view = self.query_one(LogView)
@@ -158,10 +201,10 @@ class WorkerScreen(Board):
             return [(), words("  There is no worker yet. ", Span("1", KEY), " goes back to Fleet.")]
         if not log.lines and self.session.worker_view.has_screen:
             key = Span(self.key_of("take_over"), KEY)
-            return [(), words(" Its agent draws on a terminal of its own: ", key, " shows it.")]
+            return [(), words(" Its agent has a terminal of its own: ", key, " shows it.")]
         if not log.lines:
-            return [(), words(" Nothing was written yet.")]
-        hidden = f" {some(len(log.lines), 'line')}, none of a kind that is shown. "
+            return [(), words(" No output yet.")]
+        hidden = f" {some(len(log.lines), 'line')}, but none of a kind shown now. "
         return [(), words(hidden, Span(self.key_of("more"), KEY), " shows more.")]
 
     def _log_state(self) -> Sequence[Row]:
@@ -171,7 +214,8 @@ class WorkerScreen(Board):
         if self.reading.tab != LOG:
             return ()
         log = self.reading.log
-        found = Span(f"/{log.query}: {log.hits}   " if log.query else "", Ink(Role.WAITING))
+        only = " only" if log.is_filtered else ""
+        found = Span(f"/{log.query}: {log.hits}{only}   " if log.query else "", Ink(Role.WAITING))
         kinds = words("show ", Span(f"{log.shown_kinds}  ", TEXT))
         mark = "FOLLOW" if log.is_following else "HOLD"
         state = Span(f"{mark} ", Ink(Role.ACCENT, bold=True, does="do:follow"))
@@ -186,7 +230,7 @@ class WorkerScreen(Board):
         if self.entered:
             return ("detach",)
         if here and here.questions:
-            return ("yes", "yes_wide", "no", "steer", "follow", "search", "diff", "more")
+            return ("yes", "yes_wide", "no", "edit", "steer", "follow", "search", "diff", "more")
         if here is None:
             return ("go_fleet",)
         if self.selections:
@@ -210,6 +254,13 @@ class WorkerScreen(Board):
             self.reading.attempt = int(name)
             if times > 1:
                 self.perform("open")
+        elif kind == "link":
+            self.reading.follow_link()
+        elif kind == "file":
+            self.session.diff_place = name
+            self.perform("diff")
+        elif self.action(kind) and times == 1:  # a key on the card of what it asks
+            self.action_idea(kind)
 
     def on_terminal_view_left(self, _: TerminalView.Left) -> None:
         self.perform("detach")
@@ -222,7 +273,7 @@ class WorkerScreen(Board):
 
     def why_not(self, idea: str) -> str:
         if idea == "detach" and not self.entered:
-            return "no terminal is typed into"
+            return "you are not typing into a terminal"
         return super().why_not(idea)
 
     def do_detach(self) -> None:

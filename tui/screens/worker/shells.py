@@ -4,7 +4,7 @@ from functools import partial
 
 from engine.messages.questions import EnterSandbox
 from tui.bridge import GONE
-from tui.ink import KEY, TEXT, Row, Span, words
+from tui.ink import BOLD, KEY, TEXT, Row, Span, words
 from tui.kit.screen import Board, Controller
 from tui.terminals.shell import Shell, shell_words
 from tui.terminals.view import TerminalView
@@ -62,10 +62,29 @@ class Shells(Controller):
     def do_detach(self) -> None:
         self.leave()
         self.screen.say(
-            Span("The shell goes on. ", TEXT),
+            Span("The shell keeps running. ", TEXT),
             Span(self.screen.key_of("terminal"), KEY),
-            " goes back to it, exit in it ends it.",
+            " goes back to it; exit in it or ",
+            Span(self.screen.key_of("end_shell"), KEY),
+            " ends it.",
         )
+
+    def why_not(self, idea: str) -> str:
+        shell = self.shell_here()
+        if idea == "end_shell" and (shell is None or shell.ended):
+            return f"no shell is open here; {self.screen.key_of('terminal')} opens one"
+        return ""
+
+    def do_end_shell(self) -> None:
+        """Ask first, then end the shell that is open now."""
+        shell, worker = self.shell_here(), self.here().worker
+        if shell is not None:
+            said = words(
+                Span("End the shell of ", TEXT),
+                Span(worker, BOLD),
+                Span("? What runs in it is killed.", TEXT),
+            )
+            self.screen.ask_first("end_shell", said, shell.end)
 
     def enter(self) -> None:
         """Let keys be for the shell."""
@@ -128,7 +147,7 @@ class Shells(Controller):
         """Show the shell of the worker under the cursor."""
         view, shell = self.view, self.shell_here()
         key = Span(self.screen.key_of("terminal"), KEY)
-        view.instead = [(), words(" ", key, " opens a shell inside its sandbox, here.")]
+        view.instead = [(), words(" ", key, " opens a shell inside its sandbox here.")]
         view.show_program(shell)
         if shell is None or shell.ended:
             self.leave()

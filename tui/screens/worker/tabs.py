@@ -10,7 +10,7 @@ from tui.words.happened import events_tab
 
 
 class Events(Tab):
-    """Show what was told of the worker."""
+    """Show what was reported of the worker."""
 
     name, title = "events", "Events"
 

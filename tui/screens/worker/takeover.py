@@ -39,7 +39,7 @@ class TakeOver(Controller):
     def why_not(self, idea: str) -> str:
         worker = self.session.worker_view
         if idea == "take_over" and worker is not None and not worker.has_screen:
-            return f"{worker.agent or 'its agent'} has no terminal; s says something to it"
+            return f"{worker.agent or 'its agent'} has no terminal; s sends it a message"
         return ""
 
     def do_take_over(self) -> None:
@@ -67,7 +67,7 @@ class TakeOver(Controller):
         self.screen.say(
             Span("The terminal is the agent's again. ", TEXT),
             Span(self.screen.key_of("take_over"), KEY),
-            " takes it over once more.",
+            " takes it over again.",
         )
 
     def draw(self) -> None:

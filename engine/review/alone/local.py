@@ -70,8 +70,13 @@ class MergeReview(ABC):
                 case c.ConfirmAnswer():
                     await self.memory.confirm(action.key)
                     review.offers.clear()
+                case c.Regenerate():
+                    raise WorkspaceError(
+                        f"only the merge of a run makes {action.path} anew, in its sandbox",
+                        hint="Take a side, run the command yourself, then write what it made.",
+                    )
                 case c.AskAgent():
-                    raise WorkspaceError("no agent is at hand here", hint="Runs have agents.")
+                    raise WorkspaceError("there is no agent here", hint="Only a run has agents.")
                 case _:
                     session = await review.after(action)
                     await self._save(review, session)
@@ -83,22 +88,29 @@ class MergeReview(ABC):
         if self._is_unseen:
             await self._shown(review)
             raise WorkspaceError(
-                "files or the index have changed since they were last shown",
-                hint="Look at the conflicts again, then go on.",
+                "files or the index have changed since plait showed them",
+                hint="Look at the conflicts again, then continue.",
             )
         view = await self._shown(review)
         await self._put(review, tree)
         await self.memory.learn(review.session, note=f"in {view.doing} of {view.incoming}")
-        await to_thread.run_sync(lambda: self._path.unlink(missing_ok=True))
+        await self._forget(review)
         return replace(view, is_finished=True, tree=tree)
 
     async def _shown(self, review: Review, path: str = "") -> ConflictView:
         return self._dressed(await review.view(await self.memory.read(), path=path))
 
     async def _save(self, review: Review, session: ResolutionSession) -> None:
-        data = {"version": _VERSION, **self._more(), **review.written(session)}
+        await self._write({**self._more(), **review.written(session)})
+
+    async def _forget(self, review: Review) -> None:
+        """Drop the decisions that were put in place."""
+        del review
+        await to_thread.run_sync(lambda: self._path.unlink(missing_ok=True))
+
+    async def _write(self, data: Mapping[str, Any]) -> None:
         await to_thread.run_sync(self._layout.make, self._path.parent)
-        packed = json.dumps(data, separators=(",", ":")).encode()
+        packed = json.dumps({"version": _VERSION, **data}, separators=(",", ":")).encode()
         await to_thread.run_sync(partial(write_atomically, self._path, packed))
 
     async def _written(self) -> Mapping[str, Any]:

@@ -1,11 +1,11 @@
 """Find which words of a line changed: marks that a reader takes in at a glance."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from engine.messages.diffs import DiffLine, Hunk, Sign
+from engine.messages.diffs import DiffLine, Sign
 
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _WORD = re.compile(r"\S+")
@@ -40,6 +40,17 @@ def changed_words(old: str, new: str) -> tuple[Marks, Marks]:
     if _share(first, old) > _TOO_MUCH and _share(second, new) > _TOO_MUCH:
         return (), ()
     return first, second
+
+
+def changed_blanks(one: str, two: str) -> tuple[int, int] | None:
+    """Return which stretch of the first text differs where only blanks differ; None elsewhere."""
+    if one == two or "".join(one.split()) != "".join(two.split()):
+        return None
+    short = min(len(one), len(two))
+    start = next((at for at in range(short) if one[at] != two[at]), short)
+    end = next((at for at in range(short - start) if one[-1 - at] != two[-1 - at]), short - start)
+    end = len(one) - end
+    return start, end + len(one[end:]) - len(one[end:].lstrip())
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:
@@ -82,18 +93,11 @@ def _share(marks: Marks, text: str) -> float:
     return sum(end - start for start, end in marks) / inked if inked else 0.0
 
 
-def pairs_of(hunk: Hunk) -> dict[int, int]:
-    """Return the pairs of a hunk, kept beside it: it is frozen, and asked for once per line."""
-    found: dict[int, int] | None = hunk.__dict__.get("_pairs")
-    if found is None:
-        found = hunk.__dict__["_pairs"] = pairs(hunk.lines)
-    return found
-
-
-def pairs(lines: Sequence[DiffLine]) -> dict[int, int]:
+def pairs(lines: Sequence[DiffLine], apart: Container[int] = ()) -> dict[int, int]:
     """Pair each removed line with the added one it became, where the two are alike.
 
-    Pairs never cross. A line that became nothing, or came from nothing, has no partner.
+    Pairs never cross. A line that became nothing, or came from nothing, has no partner. Lines that
+    are `apart` take no part.
     """
     found: dict[int, int] = {}
     removed: list[int] = []
@@ -108,6 +112,8 @@ def pairs(lines: Sequence[DiffLine]) -> dict[int, int]:
         added.clear()
 
     for place, line in enumerate(lines):
+        if place in apart:
+            continue
         if line.sign is Sign.REMOVED:
             if added:
                 settle()
@@ -134,6 +140,11 @@ def alike(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 def _vocabulary(text: str) -> frozenset[str]:
     return frozenset(_WORDS.findall(text)) or frozenset(text.split())
+
+
+def likeness(one: str, two: str) -> float:
+    """Return the share of words that two lines have in common."""
+    return _likeness(_vocabulary(one), _vocabulary(two))
 
 
 def _likeness(one: frozenset[str], two: frozenset[str]) -> float:

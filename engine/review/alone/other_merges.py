@@ -17,9 +17,9 @@ from engine.git.objects import commit_of, write_blob
 from engine.git.runner import Repo
 from engine.merge import ConflictKind, FileConflict, FileSide, ResolutionSession, SideNames
 from engine.messages.merging import ConflictView
+from engine.review.alone.local import MergeReview, layout_of
+from engine.review.alone.own import taken_over
 from engine.review.conflicts import Conflicts
-from engine.review.local import MergeReview, layout_of
-from engine.review.own import taken_over
 from engine.review.review import Review
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
@@ -163,7 +163,7 @@ class ToolMerge(MergeReview):
         content = next((one.content for one in results if one.mode is not None), None)
         if content is None:
             raise WorkspaceError(
-                "the decisions leave no file", hint="Let `git mergetool` delete it, or `git rm`."
+                "your decisions delete the file", hint="Delete it yourself with `git rm`."
             )
         await to_thread.run_sync(_write, self._files.merged, content)
 

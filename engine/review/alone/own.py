@@ -28,9 +28,17 @@ from engine.git.unfinished import (
     settled_tree,
     unfinished,
 )
-from engine.merge import FileConflict, ResolutionSession, SideNames, adopted, has_markers
+from engine.merge import (
+    FileConflict,
+    Pick,
+    ResolutionSession,
+    SideNames,
+    adopted,
+    has_markers,
+    last_picks,
+)
 from engine.messages.merging import ConflictView
-from engine.review.local import MergeReview, layout_of
+from engine.review.alone.local import MergeReview, layout_of
 from engine.review.reading import contents_of, entries_of
 from engine.review.review import Review
 from engine.store.layout import Layout
@@ -47,6 +55,7 @@ class OwnMerge(MergeReview):
         self._merger = Merger(repo)
         self._known: tuple[object, Unfinished, Review] | None = None
         self._seen: dict[str, str] = {}
+        self._before: tuple[Pick | None, ...] = ()
 
     @classmethod
     async def begin(
@@ -71,12 +80,15 @@ class OwnMerge(MergeReview):
         state = await unfinished(self.repo)
         if not state.conflicts:
             is_under_way = state.doing is not Doing.INDEX
-            hint = f"`{state.next_step}` goes on." if is_under_way else "Nothing is being merged."
-            raise WorkspaceError("no conflict is open here", hint=hint)
+            hint = f"`{state.next_step}` continues." if is_under_way else "Nothing is being merged."
+            raise WorkspaceError("there is no open conflict here", hint=hint)
         review = await self._review(state)
         written = await self._written()
         is_same = written.get("merge") == _name(state)
         self._seen = dict(written.get("seen") or {}) if is_same else {}
+        is_going_on = bool(state.series) and written.get("series") == state.series
+        self._before = _picks(written.get("picked") or ()) if is_going_on else ()
+        review.picked_before = self._before
         if is_same and "session" in written:
             await review.take_over(written)
         signs = await to_thread.run_sync(self._signs, state)
@@ -134,7 +146,21 @@ class OwnMerge(MergeReview):
 
     def _more(self) -> Mapping[str, Any]:
         state = self._known[1] if self._known else None
-        return {"merge": _name(state) if state else "", "seen": self._seen}
+        return {"merge": _name(state) if state else "", "seen": self._seen, **self._series()}
+
+    def _series(self) -> Mapping[str, Any]:
+        """Return what was picked in the commits before this one of the same rebase."""
+        series = self._known[1].series if self._known else ""
+        return {"series": series, "picked": self._before} if series else {}
+
+    async def _forget(self, review: Review) -> None:
+        """Drop the decisions; the next commit of a rebase goes by what was picked last."""
+        self._before = last_picks(review.session, self._before)
+        if self._series():
+            await self._write(self._series())
+        else:
+            await super()._forget(review)
+        self._known = None
 
     def _dressed(self, view: ConflictView) -> ConflictView:
         self._is_unseen = False
@@ -158,7 +184,7 @@ class OwnMerge(MergeReview):
 
     async def _put(self, review: Review, tree: str) -> None:
         if self._known is None:
-            raise WorkspaceError("no conflict is open here")
+            raise WorkspaceError("there is no open conflict here")
         results = {one.path for one in review.session.results() or ()}
         paths = sorted(results | {one.path for one in self._known[1].conflicts})
         entries = await entries_of(self.repo, tree, paths)
@@ -168,7 +194,11 @@ class OwnMerge(MergeReview):
             trash=self._layout.trash,
             before=await self._left(review, self._known[1], paths),
         )
-        self._known = None
+
+
+def _picks(written: Sequence[str | None]) -> tuple[Pick | None, ...]:
+    """Return picks that were written down; what is none counts as text of one's own."""
+    return tuple(Pick(name) if name and name in {*Pick} else None for name in written)
 
 
 def _versions(
@@ -212,7 +242,7 @@ def as_index(state: Unfinished, told: MergedTrees | None, tree: str) -> MergedTr
 
 
 def _is_same(told: Sequence[ConflictedPath], there: Mapping[bytes, ConflictedPath]) -> bool:
-    """Tell if both name the same conflicts; paths that git made up are told by their objects."""
+    """Tell if both name the same conflicts; made-up paths count by their objects."""
     paths = {
         one.path for one in told if one.path in there and _modes(one) == _modes(there[one.path])
     }

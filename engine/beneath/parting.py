@@ -1,0 +1,151 @@
+"""Moves what was touched since a moment out of a tree, and puts it back."""
+
+import os
+import stat
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from engine.beneath.opening import FOLDER, Name, RefusedError, folder_beneath, root_folder
+
+_INHERITED = ("system.posix_acl_access", "system.posix_acl_default", "user.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parting:
+    """The rule by which a tree is parted.
+
+    Attributes:
+        before_ns: A file stays if its `st_ctime` is earlier: no program can set that time.
+        folders: The folders that may stay, as paths; any other goes as a whole.
+        folder_mode: The mode that a folder gets back if somebody touched it.
+    """
+
+    before_ns: int
+    folders: Container[bytes]
+    folder_mode: int
+
+
+def part(root: Name, rest: Name, rule: Parting) -> int | None:
+    """Move everything that was touched from a tree to the same paths below `rest`.
+
+    Return how many files stay. Files with several names go too: one may be out of sight. None
+    means that not all of the tree could be looked at; what has gone by then is below `rest`.
+    """
+    try:
+        with root_folder(root) as top, root_folder(rest) as other:
+            return _Moving(top, other, rule).all()
+    except (RefusedError, OSError, RecursionError):
+        return None
+
+
+def join(rest: Name, root: Name, *, skipped: Container[bytes] = ()) -> bool:
+    """Move everything below `rest` to the same paths in a tree, over what is there.
+
+    Return whether all of it could be moved.
+    """
+    try:
+        with root_folder(rest) as other, root_folder(root) as top:
+            for name in _names_in(other):
+                if name not in skipped:
+                    _bring(other, top, (name,))
+    except (RefusedError, OSError):
+        return False
+    return True
+
+
+class _Moving:
+    """A walk that holds the folders on its way open, and enters none by more than its name."""
+
+    def __init__(self, top: int, rest: int, rule: Parting) -> None:
+        self._top, self._rest, self._rule = top, rest, rule
+        self._own = os.fstat(top)
+
+    def all(self) -> int:
+        """Part the whole tree."""
+        return self._inside(self._top, b"", self._own)
+
+    def _inside(self, folder: int, path: bytes, seen: os.stat_result) -> int:
+        """Part a folder; return how many files stay in it and below."""
+        if seen.st_ctime_ns >= self._rule.before_ns:
+            self._set_back(folder, 0o700 if not path else self._rule.folder_mode)
+        prefix = path + b"/" if path else b""
+        inner: list[tuple[bytes, os.stat_result]] = []
+        going: list[bytes] = []
+        kept = 0
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                found = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    name = os.fsencode(entry.name)
+                    if prefix + name in self._rule.folders:
+                        inner.append((name, found))
+                    else:
+                        going.append(name)
+                elif self._is_untouched(found):
+                    kept += 1
+                else:
+                    going.append(os.fsencode(entry.name))
+        if path and not (inner or going or kept):
+            with folder_beneath(self._rest, path.split(b"/"), is_made=True):
+                return 0  # an empty folder is kept too
+        self._move(going, folder, path)
+        return kept + sum(self._entered(folder, prefix, *one) for one in inner)
+
+    def _entered(self, folder: int, prefix: bytes, name: bytes, seen: os.stat_result) -> int:
+        inside = os.open(name, FOLDER, dir_fd=folder)
+        try:
+            kept = self._inside(inside, prefix + name, seen)
+        finally:
+            os.close(inside)
+        if not kept:
+            os.rmdir(name, dir_fd=folder)
+        return kept
+
+    def _is_untouched(self, seen: os.stat_result) -> bool:
+        is_plain = stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode)
+        return is_plain and seen.st_nlink == 1 and seen.st_ctime_ns < self._rule.before_ns
+
+    def _move(self, names: Sequence[bytes], folder: int, path: bytes) -> None:
+        if names:
+            parts = path.split(b"/") if path else []
+            with folder_beneath(self._rest, parts, is_made=True) as target:
+                for name in names:
+                    os.rename(name, name, src_dir_fd=folder, dst_dir_fd=target)
+
+    def _set_back(self, folder: int, mode: int) -> None:
+        """Give a touched folder the mode and the lack of attributes that git makes it with."""
+        seen = os.fstat(folder)
+        if (seen.st_uid, seen.st_gid) != (self._own.st_uid, self._own.st_gid):
+            raise PermissionError("a folder belongs to somebody else")
+        for name in os.listxattr(folder):
+            if name.startswith(_INHERITED):
+                os.removexattr(folder, name)
+        os.fchmod(folder, mode)
+
+
+def _bring(other: int, top: int, parts: tuple[bytes, ...]) -> None:
+    """Move one entry, or what is in it where a folder of that name is there already."""
+    *folders, name = parts
+    with (
+        folder_beneath(other, folders) as source,
+        folder_beneath(top, folders, is_made=True) as target,
+    ):
+        if not (_is_folder(name, source) and _is_folder(name, target)):
+            os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+            return
+    with folder_beneath(other, parts) as inside:
+        names = _names_in(inside)
+    for inner in names:
+        _bring(other, top, (*parts, inner))
+
+
+def _names_in(folder: int) -> list[bytes]:
+    with os.scandir(folder) as entries:
+        return [os.fsencode(entry.name) for entry in entries]
+
+
+def _is_folder(name: bytes, folder: int) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False

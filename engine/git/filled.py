@@ -1,0 +1,62 @@
+"""The note that our git has filled a tree: when, from which commit, and by which settings."""
+
+import hashlib
+import json
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from engine.git.disk_moment import DiskMoment
+from engine.git.runner import Repo
+
+_NOTE = "filled.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillNote:
+    """A tree as our git made it, before anybody else was in it.
+
+    Attributes:
+        base: The commit whose files it holds.
+        moment: When they were all there.
+        made_by: The settings by which git wrote them.
+        folder_mode: The mode of a folder that git made.
+    """
+
+    base: str
+    moment: DiskMoment
+    made_by: str
+    folder_mode: int
+
+
+def note_filled(repo: Repo, path: str, directory: Path, base: str) -> None:
+    """Note beside a tree that git has just filled it; without the note it is never used again."""
+    moment, made_by = DiskMoment.next(path), settings_of(repo)
+    if moment is not None and made_by is not None:
+        with TemporaryDirectory(dir=directory) as folder:
+            Path(folder, "made").mkdir()
+            mode = stat.S_IMODE(Path(folder, "made").stat().st_mode)
+        noted = {"base": base, "moment": moment, "made_by": made_by, "folder_mode": mode}
+        (directory / _NOTE).write_text(json.dumps(noted))
+
+
+def filled(directory: Path) -> FillNote | None:
+    """Return what was noted about the tree of an attempt; None if nothing was."""
+    try:
+        noted = json.loads((directory / _NOTE).read_bytes())
+        return FillNote(**noted | {"moment": DiskMoment.noted(noted["moment"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def settings_of(repo: Repo) -> str | None:
+    """Return a digest of all that decides how git writes a file; None if it writes only some."""
+    if Path(repo.common_dir, "info/sparse-checkout").exists():
+        return None
+    own = repo.settings
+    said = repr((own.conversion, own.lfs, own.is_shared, repo.object_format, repo.version)).encode()
+    with suppress(FileNotFoundError):
+        said += Path(repo.common_dir, "info/attributes").read_bytes()
+    return hashlib.sha256(said).hexdigest()

@@ -1,0 +1,195 @@
+"""Tell which files of a change deserve the first look, and why in words.
+
+Each reason stands for itself and says what was seen. The order is a help for the eye: nothing is
+allowed or refused by it.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.diff import FileHunk, changed_files, file_patches
+from engine.git.runner import Repo
+from engine.messages.merging import FileRisk
+from engine.messages.results import Change
+from engine.redaction import Redactor
+
+_MOST_COMMITS = 200
+_MOST_COVERAGE = 32 << 20
+_COVERAGE = ("coverage.xml", "lcov.info", "coverage/lcov.info")
+_SIZE, _NAMED = 50, 4
+_SECRET = re.compile(r"\[redacted ([\w-]+)")
+_LICENCE = re.compile(r"copyright|spdx-license|licen[cs]ed under", re.IGNORECASE)
+_LICENCE_FILE = re.compile(r"(?:.*/)?(?:LICEN[CS]E|COPYING|NOTICE)[^/]*", re.IGNORECASE)
+_TEST = re.compile(
+    r"(?:.*/)?(?:tests?|spec|__tests__)/.*|.*(?:_test|\.test|\.spec|/test_[^/]*)\.\w+"
+)
+_PUBLIC = re.compile(
+    r"(?:async )?def ([a-z]\w*)|class ([A-Z]\w*)"  # Python
+    r"|(?:pub|export)(?:\([a-z]+\))? (?:default |async |unsafe |abstract |declare )*"
+    r"(?:fn|struct|enum|trait|mod|type|function|class|interface|let|const|var|static) ([A-Za-z]\w*)"
+    r"|func (?:\([^)]*\) )?([A-Z]\w*)|type ([A-Z]\w*) "  # Go
+    r"|\s*public (?:[\w<>\[\],.?]+ )*([A-Za-z]\w*)\("  # Java, C#
+)
+_CLASS = re.compile(r'<class\b[^>]*\bfilename="([^"]*)"')
+_LINE = re.compile(r'<line\b[^>]*\bnumber="(\d+)"[^>]*\bhits="0"')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """The lines that no test reached, by the files that a report names."""
+
+    name: str = ""
+    missed: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+    def of(self, path: str) -> frozenset[int]:
+        """Return the lines of a file that were missed; a report may know it by a longer path."""
+        found = (lines for name, lines in self.missed.items() if _is_same(name, path))
+        return next(found, frozenset())
+
+
+class _Reason(NamedTuple):
+    weight: float
+    said: str
+
+
+async def risks(repo: Repo, change: Change, *, target: str, project: Path) -> tuple[FileRisk, ...]:
+    """Return the files of a change, those first that deserve it most.
+
+    Raises:
+        WorkspaceError: There is no change.
+    """
+    if change.base is None or change.head is None:
+        raise WorkspaceError("there is no change to look at")
+    sides = (change.base, change.head)
+    files = await changed_files(repo, *sides)
+    patches = await file_patches(repo, files, sides)
+    churn = await _churn(repo, target)
+    coverage = await to_thread.run_sync(partial(read_coverage, project))
+    found: list[FileRisk] = []
+    for file, patch in zip(files, patches, strict=True):
+        before = os.fsdecode(file.old_path or file.path)
+        lines = list(_lines(patch.hunks))
+        reasons = [*_of_text(before, lines), *_of_tests(lines, coverage.of(before), coverage.name)]
+        reasons += _of_size((file.added or 0) + (file.removed or 0))
+        reasons += churn.of(before)
+        found.append(judged(os.fsdecode(file.path), reasons))
+    return tuple(sorted(found, key=lambda one: (-one.score, one.path)))
+
+
+def judged(path: str, reasons: Sequence[_Reason]) -> FileRisk:
+    """Return a file with its reasons, the weightiest first."""
+    ranked = sorted(reasons, key=lambda reason: -reason.weight)
+    score = sum(reason.weight for reason in ranked)
+    return FileRisk(path=path, score=round(score, 1), reasons=tuple(one.said for one in ranked))
+
+
+class _Changed(NamedTuple):
+    """A changed line: its mark, its text, and its number on the base's side."""
+
+    mark: str
+    text: str
+    old: int
+
+
+def _lines(hunks: Sequence[FileHunk]) -> Iterator[_Changed]:
+    for hunk in hunks:
+        at = hunk.old[0]
+        for line in hunk.lines:
+            if line.mark != " ":
+                yield _Changed(line.mark, line.text.decode(errors="replace"), at)
+            at += line.mark != "+"
+
+
+def _of_text(path: str, lines: Sequence[_Changed]) -> Iterator[_Reason]:
+    """Yield what the lines say: secrets, licences, public names."""
+    added = "\n".join(line.text for line in lines if line.mark == "+")
+    kinds = dict.fromkeys(_SECRET.findall(Redactor().text(added)))
+    if kinds:
+        yield _Reason(100.0 * len(kinds), f"adds what looks like a secret: {', '.join(kinds)}")
+    if _LICENCE_FILE.fullmatch(path) or any(_LICENCE.search(line.text) for line in lines):
+        yield _Reason(40.0, "changes a license or copyright line")
+    removed = [_PUBLIC.match(line.text) for line in lines if line.mark == "-"]
+    names = dict.fromkeys(name for found in removed if found for name in found.groups() if name)
+    if names and not _TEST.fullmatch(path):
+        few = ", ".join(list(names)[:_NAMED]) + ("…" if len(names) > _NAMED else "")
+        yield _Reason(min(10.0 * len(names), 40.0), f"changes public names: {few}")
+
+
+def _of_tests(lines: Sequence[_Changed], missed: frozenset[int], name: str) -> Iterator[_Reason]:
+    count = len({line.old for line in lines if line.mark == "-"} & missed)
+    if count:
+        said = f"changes {count} line{'s' * (count != 1)} that no test reached ({name})"
+        yield _Reason(min(2.0 * count, 30.0), said)
+
+
+def _of_size(size: int) -> Iterator[_Reason]:
+    if size >= _SIZE:
+        yield _Reason(min(size / 20, 30.0), f"{size} lines")
+
+
+class _Churn(NamedTuple):
+    """The newest commits of a branch: how many they are, and how many of them touched each file."""
+
+    commits: int
+    touched: Counter[str]
+
+    def of(self, path: str) -> Iterator[_Reason]:
+        """Yield why a file that is changed often deserves a look."""
+        count = self.touched[path]
+        if count > 1:
+            said = f"touched by {count} of the last {self.commits} commits"
+            yield _Reason(min(float(count), 20.0), said)
+
+
+async def _churn(repo: Repo, target: str) -> _Churn:
+    """Count the newest commits that touched each file."""
+    words = ("log", "-z", "--name-only", "--no-renames", "--no-merges", f"-n{_MOST_COMMITS}")
+    listing = await repo.read(*words, "--format=%x01", target, "--")
+    names = [os.fsdecode(name.strip(b"\n")) for name in listing.split(b"\0")]
+    return _Churn(names.count("\1"), Counter(names))
+
+
+def read_coverage(project: Path) -> Coverage:
+    """Return the coverage report that lies in a project; an empty one where there is none."""
+    for name in _COVERAGE:
+        try:
+            with (project / name).open("rb") as file:
+                text = file.read(_MOST_COVERAGE).decode(errors="replace")
+        except OSError:
+            continue
+        return Coverage(name=name, missed=_cobertura(text) if name.endswith("xml") else _lcov(text))
+    return Coverage()
+
+
+def _cobertura(text: str) -> dict[str, frozenset[int]]:
+    parts = _CLASS.split(text)[1:]
+    return {
+        name: frozenset(map(int, _LINE.findall(body)))
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _lcov(text: str) -> dict[str, frozenset[int]]:
+    found: dict[str, set[int]] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("SF:"):
+            name = line.removeprefix("SF:")
+        number, _, hits = line.removeprefix("DA:").partition(",")
+        if line.startswith("DA:") and hits.partition(",")[0] == "0" and number.isdigit():
+            found.setdefault(name, set()).add(int(number))
+    return {name: frozenset(lines) for name, lines in found.items()}
+
+
+def _is_same(named: str, path: str) -> bool:
+    """Tell if a report means a file: by its path, or by a longer or a shorter one."""
+    return named == path or named.endswith(f"/{path}") or path.endswith(f"/{named}")

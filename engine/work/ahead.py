@@ -1,0 +1,137 @@
+"""Fetch help for conflicts ahead, so that it is there when a human looks at them."""
+
+from contextlib import suppress
+
+import anyio
+from anyio.abc import TaskGroup
+
+from engine.errors import EngineError
+from engine.ids import RunId, WorkerId
+from engine.limits import Limits, Usage
+from engine.merge import Formatted, HunkKey, OutsideAnswer
+from engine.messages.merging import ConflictView
+from engine.phases import Phase
+from engine.review.assisting import Assisted, Spent
+from engine.review.desk import MergeDesk
+from engine.review.inquiry import Inquiry
+from engine.work.asking import ask_agent
+from engine.work.helping import format_texts
+from engine.work.run_ports import RunPort
+from engine.work.tools import Tools
+
+_FIRST_S = 1.0
+"""So long nothing begins: an engine that only carries out one command ends before that."""
+
+
+class Ahead:
+    """Helps with the conflicts of each worker as soon as it has some, in the background."""
+
+    def __init__(self, tools: Tools, tasks: TaskGroup) -> None:
+        self._tools = tools
+        self._tasks = tasks
+        self._waiting: dict[RunId, frozenset[WorkerId]] = {}
+        self._busy: dict[tuple[RunId, WorkerId], anyio.CancelScope] = {}
+        self._asking: dict[tuple[RunId, WorkerId], tuple[HunkKey, anyio.CancelScope]] = {}
+
+    def look(self, live: RunPort) -> None:
+        """Begin where a worker has met conflicts; end where they are gone."""
+        if not live.state.plan.review.has_help:
+            return
+        workers = live.state.workers.values()
+        now = frozenset(w.id for w in workers if w.phase is Phase.CONFLICTED)
+        before = self._waiting.get(live.state.run, frozenset())
+        self._waiting[live.state.run] = now
+        for worker in before - now:
+            if scope := self._busy.get((live.state.run, worker)):
+                scope.cancel()
+        for worker in now - before:
+            self.begin(live, worker)
+
+    def begin(self, live: RunPort, worker: WorkerId) -> None:
+        """Help with what is open and has had no help yet, unless that is under way."""
+        key = live.state.run, worker
+        if live.state.plan.review.has_help and key not in self._busy:
+            self._busy[key] = anyio.CancelScope()
+            self._tasks.start_soon(self._help, live, worker)
+
+    async def _help(self, live: RunPort, worker: WorkerId) -> None:
+        try:
+            # Whatever keeps it from helping: the conflicts can be decided without.
+            with self._busy[live.state.run, worker], suppress(EngineError, OSError):
+                await self._tools.clock.sleep(_FIRST_S)
+                await self._format(live, worker)
+                await self._assist(live, worker)
+        finally:
+            del self._busy[live.state.run, worker]
+
+    async def _format(self, live: RunPort, worker: WorkerId) -> None:
+        desk = self._desk(live)
+        commit, files = await desk.unformatted(live.state, worker)
+        if files:
+            w = live.state.workers[worker]
+            found: dict[bytes, Formatted | None] = {one.path: None for one in files}
+            with suppress(EngineError, OSError):  # it is not tried again
+                found |= await format_texts(self._tools, live, w, files, commit=commit)
+            await desk.formatted(live, worker, found)
+
+    async def _assist(self, live: RunPort, worker: WorkerId) -> None:
+        """Ask about one hunk after the other, until all are decided or the budget is used up."""
+        rule, desk = live.state.plan.review.assist, self._desk(live)
+        while rule is not None and live.state.workers[worker].begun.workspace is not None:
+            question, so_far = await desk.unsure(live.state, worker)
+            if question is None or so_far.spent(rule) or live.state.is_paused:
+                return
+            inquiry, _ = await desk.ask(live, worker, question, by=rule.agent.name, is_ahead=True)
+            await self._ask(live, worker, inquiry, so_far)
+
+    async def _ask(
+        self, live: RunPort, worker: WorkerId, inquiry: Inquiry, so_far: Assisted
+    ) -> None:
+        """Ask about one hunk, unless a human decides it before there is an answer."""
+        rule = live.state.plan.review.assist
+        if rule is None:
+            return
+        found: OutsideAnswer | str = ""
+        used = [Usage()]
+        began = self._tools.clock.monotonic()
+        own = live.state.limits_of(worker)
+        bounds = Limits(
+            time_seconds=_least(own.time_seconds, rule.seconds - so_far.seconds),
+            budget_usd=_least(own.budget_usd, None if rule.usd is None else rule.usd - so_far.usd),
+        )
+        scope = self._asking[live.state.run, worker] = (inquiry.key, anyio.CancelScope())
+        try:
+            with scope[1]:
+                w = live.state.workers[worker]
+                answer = await ask_agent(
+                    self._tools,
+                    live.state,
+                    w,
+                    choice=rule.agent,
+                    inquiry=inquiry,
+                    bounds=bounds,
+                    count=used.append,
+                )
+                found = answer._replace(is_ahead=True)
+        except (EngineError, OSError) as error:
+            found = f"{rule.agent.name}: {error}"
+        finally:
+            del self._asking[live.state.run, worker]
+            with anyio.CancelScope(shield=True):
+                spent = Spent(used[-1], self._tools.clock.monotonic() - began)
+                await self._desk(live).answered(live, worker, inquiry.key, found, spent=spent)
+
+    def decided(self, live: RunPort, worker: WorkerId, view: ConflictView) -> None:
+        """Stop asking about a hunk that a human has decided."""
+        key, scope = self._asking.get((live.state.run, worker), (None, None))
+        hunks = [hunk for file in view.files for hunk in file.hunks if hunk.key == key]
+        if scope is not None and (view.is_resolved or all(hunk.choice for hunk in hunks)):
+            scope.cancel()
+
+    def _desk(self, live: RunPort) -> MergeDesk:
+        return self._tools.workshops.of(live.state.plan).merging(live.state)
+
+
+def _least(*bounds: float | None) -> float | None:
+    """Return the least of some bounds; None where there is none."""
+    return min((bound for bound in bounds if bound is not None), default=None)

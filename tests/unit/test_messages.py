@@ -1,0 +1,43 @@
+"""Every message is on its page, and in plain English."""
+
+import pytest
+
+from tests.support.message_page import PAGE, ROOT, message_page, messages, modules
+from tests.unit.test_english import slips
+
+_SOURCE = '''
+"""What a module says of itself is no message."""
+
+def refuse(worker: "Name | None") -> None:
+    """What a function does is none."""
+    pattern = re.compile("no such file here")
+    assert worker, "an assertion is read by nobody"
+    database.execute("delete it all")
+    run(["git commit", "--message", "SELECT at FROM event", "word"])
+    raise Refused(f"{worker.name} has no change", hint="Retry " "it first.")
+    return table[worker.phase] + " waits for you", f"{clean(worker.path)} is gone"
+'''
+
+
+def test_a_message_is_found_wherever_it_stands():
+    assert list(messages(_SOURCE)) == [
+        "{name} has no change",
+        "Retry it first.",
+        " waits for you",
+        "{path} is gone",
+    ]
+
+
+def test_the_page_of_messages_is_current():
+    assert PAGE.read_text() == message_page(), "write it: python -m tests.support.message_page"
+
+
+@pytest.mark.parametrize("room", ["engine", "tui"])
+def test_messages_are_in_plain_english(room: str):
+    broken = {
+        path.relative_to(ROOT).as_posix(): wrong
+        for path in modules()
+        if path.is_relative_to(ROOT / room)
+        and (wrong := [slip for text in messages(path.read_text()) for slip in slips(text)])
+    }
+    assert broken == {}

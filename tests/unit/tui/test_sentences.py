@@ -1,0 +1,104 @@
+"""Two sentences on the message line are ended and spaced as two sentences."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.errors import EngineError, whole_of
+from engine.messages.commands import Accepted, Command, Refused, Reply
+from engine.messages.events import OutputAppended, Told
+from engine.phases import Phase
+from tests.support.consoles import opened
+from tests.support.message_page import said
+from tests.support.world import NOW, FakePort, changed, csvlite
+from tui.words.outcomes import not_said
+from tui.words.sentences import two_sentences
+
+ROOT = Path(__file__).parents[3]
+RUNNING = "implement/worker_1"
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "shown"),
+    [
+        ("it has stopped", "", "it has stopped"),
+        ("it has stopped", "its work is kept", "it has stopped. Its work is kept."),
+        ("it has stopped.", "Its work is kept.", "it has stopped. Its work is kept."),
+        ("it landed", "u undoes it", "it landed. u undoes it."),
+        ("one more", "dig/worker_3 joins", "one more. dig/worker_3 joins."),
+        ("Stop it?", "`plait cancel` does too", "Stop it? `plait cancel` does too."),
+    ],
+)
+def test_two_sentences_end_in_a_period_each(first: str, then: str, shown: str):
+    assert "".join(span.text for span in two_sentences(first, then)) == shown
+
+
+def test_an_error_and_its_hint_are_two_sentences():
+    for text in ("it is gone", "it is gone."):
+        assert whole_of(EngineError(text, hint="Make another.")) == "it is gone. Make another."
+    assert whole_of(EngineError("it is gone")) == "it is gone"
+    assert whole_of(ValueError()) == "ValueError"
+
+
+async def test_the_outcome_of_a_stop_is_two_sentences():
+    def answer(_: Command) -> Reply:
+        return Accepted("asked to stop; its work is kept")
+
+    port = FakePort(csvlite(), answer=answer)
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("no", "no")
+        await console.shows(f"… {RUNNING} is asked to stop. Its work is kept.")
+        told = Told(run="2f1c", at=NOW, event=OutputAppended(worker=RUNNING, attempt=1, offset=0))
+        shown = changed(replace(port.shown, at=NOW + 2), RUNNING, phase=Phase.CANCELLED)
+        port.tell(told, view=shown)
+        await console.shows(f"✓ {RUNNING} has stopped: it is cancelled. Its work is kept.")
+
+
+async def test_a_refused_command_is_named_not_claimed():
+    def refuse(_: Command) -> Reply:
+        return Refused("it has ended", hint="r starts another attempt")
+
+    async with opened(port=FakePort(csvlite(), answer=refuse)) as console:
+        console.app.session.worker = RUNNING
+        await console.do("no", "no")
+        await console.shows(f"✗ stop {RUNNING} refused: it has ended. r starts another attempt.")
+
+
+def loose_joins(source: str) -> Iterator[str]:
+    """Yield the parts of a message that two spaces hold apart, in place of a period."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("say"):
+            for part in (each for arg in node.args for each in ast.walk(arg)):
+                if isinstance(part, ast.Constant | ast.JoinedStr):
+                    text = said(part)
+                    yield from [text] if text.strip() and "  " in (text[:2], text[-2:]) else ()
+
+
+def test_no_message_is_joined_by_two_spaces():
+    found = {
+        path.relative_to(ROOT).as_posix(): list(loose_joins(path.read_text()))
+        for path in (ROOT / "tui").rglob("*.py")
+    }
+    assert {path: joins for path, joins in found.items() if joins} == {}
+
+
+def test_a_loose_join_is_noticed():
+    source = "screen.say(mark, Span(f'{name} has stopped  ', TEXT), hint and f'  {hint}')"
+    assert {"{name} has stopped  ", "  {hint}"} <= set(loose_joins(source))
+
+
+@pytest.mark.parametrize(
+    ("note", "already", "left"),
+    [
+        ("asked to stop; its work is kept", "dig/worker_1 is asked to stop", "its work is kept"),
+        ("rule 2 is revoked", "rule 2 is revoked: such requests come to you again", ""),
+        ("its turn is interrupted", "dig/worker_1 is paused", "its turn is interrupted"),
+    ],
+)
+def test_a_note_is_not_said_twice(note: str, already: str, left: str):
+    assert not_said(note, already) == left

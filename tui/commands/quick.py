@@ -1,0 +1,93 @@
+"""Let the engine that lives run a command that only looks, and print what it says.
+
+Most of what a short command costs is its imports, and the engine has them all. It runs the same
+code. What it does not answer, for whatever reason, is done here in the ordinary way: nothing has
+been changed by then.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tui.commands.streams import is_colored, is_unicode, leave_unread, put, say
+
+TYPE_CHECKING = False  # `typing` costs as much as all that this module does
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOOKING = ("diff", "logs", "preview", "runs", "status")
+"""The commands that change nothing, so that it is no harm to begin one twice."""
+_SEEN = ("HOME", "LANG", "LANGUAGE", "TZ")
+_SEEN_PREFIXES = ("GIT_", "LC_", "PLAIT_", "XDG_")
+_OK, _INTERRUPTED = 0, 130
+
+
+def quick_answer(name: str, words: list[str]) -> int | None:
+    """Run a command in the engine of its repository; None where it must be run here."""
+    folder = _folder(words) if name in LOOKING else None
+    if folder is None:
+        return None
+    from engine.port.finding import state_around  # noqa: PLC0415  help needs no engine
+
+    state = state_around(folder)
+    if state is None or not os.path.exists(f"{state}/engine.json"):
+        return None
+    from engine.port.direct import answer_of  # noqa: PLC0415  only where one may live
+
+    request = {
+        "do": "run",
+        "words": [name, *words],
+        "cwd": os.getcwd(),
+        "folder": folder,
+        "environment": environment_seen(os.environ),
+        "code": code_mark(),
+        "is_unicode": is_unicode(),
+        "is_colored": is_colored(),
+    }
+    try:
+        answer = answer_of(state, request)
+        if answer is None:
+            return None
+        for is_data, text in answer["said"]:
+            put(text) if is_data else say(text)
+        return int(answer["code"])
+    except KeyboardInterrupt:
+        say("interrupted\n")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        leave_unread()
+        return _OK
+    except OSError as error:
+        from tui.commands.base import failed  # noqa: PLC0415  only when something went wrong
+
+        return failed(error)
+
+
+def _folder(words: list[str]) -> str | None:
+    """Return the folder that a command line names; None where its words must be parsed for that."""
+    named = "."
+    rest = iter(words)
+    for word in rest:
+        if word == "-C":
+            named = next(rest, "")
+        elif word == "--" or word.startswith("-C"):
+            return None
+    try:
+        return os.path.join(os.getcwd(), named) if named else None
+    except OSError:  # the folder we are in is gone
+        return None
+
+
+def environment_seen(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment changes what a command says: an engine's may differ."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _SEEN or name.startswith(_SEEN_PREFIXES)
+    }
+
+
+def code_mark() -> list[int]:
+    """Return a mark of this plait: another installation, or an upgrade, has another one."""
+    found = os.stat(__file__)
+    return [found.st_dev, found.st_ino, found.st_mtime_ns]

@@ -1,0 +1,86 @@
+"""Know the files that a worker has changed so far: beside its log, and where a call is opened."""
+
+from functools import partial
+
+from engine.messages.diffs import ChangeDiff, FileDiff, Sign
+from engine.messages.results import WorkerView
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, clickable, row_width, words
+from tui.kit.screen import Board, Controller
+from tui.words.cutting import cut_path
+from tui.words.figures import MINUS, some
+from tui.words.said import present_change
+
+_MOST_LINES = 80
+"""So many lines of a file's diff stand on the log; Diff has the rest."""
+_SIGNS = {Sign.ADDED: "+", Sign.REMOVED: "-"}
+
+
+class Files(Controller):
+    """The change of the worker that is looked at, asked for anew when its figures differ."""
+
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
+        self._of: object = None
+        self._diff = ChangeDiff(against="")
+
+    def look(self, worker: WorkerView) -> None:
+        """Ask for the change where there is another one than the one that is known."""
+        of = (self.run_id, worker.worker, worker.attempt, present_change(worker))
+        if of == self._of:
+            return
+        is_same = isinstance(self._of, tuple) and self._of[:3] == of[:3]
+        self._diff = self._diff if is_same else ChangeDiff(against="")
+        self._of = of
+        if present_change(worker) is not None:
+            self.screen.begin(partial(self._read, of), group="files", exclusive=True)
+
+    async def _read(self, of: tuple[str, str, int, object]) -> None:
+        found = await self.session.bridge.diff(*of[:3])
+        if self._of == of and isinstance(found, ChangeDiff):
+            self._diff = found
+            self.screen.draw()
+
+    def rows(self, cells: int, most: int) -> list[Row]:
+        """Return the files, each with its lines, as many as there is room for."""
+        files = self._diff.files
+        shown = files if len(files) <= most else files[: max(most - 1, 0)]
+        rows = [clickable(_file_row(file, cells), f"file:{file.path}") for file in shown]
+        if len(shown) < len(files):
+            left = some(len(files) - len(shown), "file")
+            rows.append(clickable(words(f"► {left} more"), "do:diff"))
+        return rows
+
+    async def opened(self, place: str) -> list[tuple[str, str]]:
+        """Return the lines of a file's diff as it stands now, each with its sign."""
+        worker = self.here()
+        found = await self.session.bridge.diff(self.run_id, worker.worker, worker.attempt)
+        files = found.files if isinstance(found, ChangeDiff) else ()
+        path = place.partition(":")[0]
+        file = next((one for one in files if _names(path, one.path)), None)
+        if file is None or not file.hunks:
+            return []
+        hunks = some(len(file.hunks), "hunk")
+        rows = [("", f"{file.path} as it stands now, {hunks}")]
+        for hunk in file.hunks:
+            rows.append(("", f"@@ {hunk.where}".rstrip()))
+            rows += [(_SIGNS.get(line.sign, " "), line.text) for line in hunk.lines]
+        if len(rows) > _MOST_LINES:
+            key = self.screen.key_of("diff")
+            left = some(len(rows) - _MOST_LINES, "line")
+            rows = [*rows[:_MOST_LINES], ("", f"{left} more: {key} shows the whole diff")]
+        return rows
+
+
+def _names(path: str, known: str) -> bool:
+    """Say if a path of a tool, perhaps an absolute one, is a file of the change."""
+    return path == known or path.endswith(f"/{known}")
+
+
+def _file_row(file: FileDiff, cells: int) -> Row:
+    added, removed = file.added, file.removed
+    figures = words(
+        *([Span(f" +{added}", Ink(Role.ADDED))] if added else []),
+        *([Span(f" {MINUS}{removed}", Ink(Role.REMOVED))] if removed else []),
+        *([Span(" binary", MUTED)] if file.is_binary else []),
+    )
+    return (Span(cut_path(file.path, max(cells - row_width(figures) - 1, 8)), TEXT), *figures)
