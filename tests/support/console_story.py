@@ -21,6 +21,8 @@ from tui.keys import default_keymap
 
 PATIENCE_S = 30.0
 _ALT_SCREEN = 1049
+_SLICE = 2_048
+"""Bytes drawn between two looks: a message is on screen for longer than one write."""
 _BYTES = {
     "escape": b"\x1b",
     "enter": b"\r",
@@ -62,19 +64,36 @@ class StoryConsole(PtyConsole):
     @property
     def text(self) -> str:
         """Everything on screen."""
-        self._stream.feed(self.written[self._fed :])
-        self._fed = len(self.written)
-        return "\n".join(self._screen.display)
+        self._draw(len(self.written))
+        return self._drawn()
 
     def shows(self, *texts: str, seconds: float = PATIENCE_S) -> Self:
-        """Wait until every text is on screen at once."""
+        """Wait until every text is on screen at once, be it for a moment."""
         deadline = time.monotonic() + seconds
-        while not all(text in self.text for text in texts) and time.monotonic() < deadline:
-            if not self._read(0.1):
+        while not self._are_drawn(texts) and time.monotonic() < deadline:
+            if self._fed < len(self.written):
+                self._draw(self._fed + _SLICE)
+            elif not self._read(0.1):
                 break
-        missing = [text for text in texts if text not in self.text]
+        missing = [text for text in texts if text not in self._drawn()]
         assert not missing, f"{missing} not on screen:\n{self.text}"
         return self
+
+    def press(self, data: bytes) -> None:
+        """Type bytes; what was on screen before them is no answer to them."""
+        self._draw(len(self.written))
+        super().press(data)
+
+    def _draw(self, end: int) -> None:
+        self._stream.feed(self.written[self._fed : end])
+        self._fed = min(end, len(self.written))
+
+    def _drawn(self) -> str:
+        return "\n".join(self._screen.display)
+
+    def _are_drawn(self, texts: tuple[str, ...]) -> bool:
+        drawn = self._drawn()
+        return all(text in drawn for text in texts)
 
     def do(self, *actions: str) -> Self:
         """Press the keys of actions (`fleet.retry_with`, `everywhere.quit`)."""
