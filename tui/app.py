@@ -20,8 +20,8 @@ import anyio
 import anyio.to_thread
 from textual import events
 from textual.filter import LineFilter, NoColor
-from textual.worker import WorkType
 
+from tui.ink import Ink, Role, Span
 from tui.keys import read_key_file
 from tui.kit.bindings import as_keymap
 from tui.kit.inked import Inked
@@ -30,6 +30,7 @@ from tui.kit.palette import Palette
 from tui.kit.private import SturdyDriver, has_hung_up, send_to_terminal
 from tui.kit.sequences import Sequences
 from tui.kit.styling import checked, stamp
+from tui.kit.working import begin_work
 from tui.theming import DEFAULT, Theme, load_all
 
 if TYPE_CHECKING:  # the first frame needs none of it
@@ -48,6 +49,8 @@ _TICK_S = 1.0
 _RISEN_S = 0.6
 _LONGEST_END_S = 1.0
 _REMEMBER_S = 5.0
+_LISTENS_AGAIN_S = 5.0
+_LONGEST_FAILURE = 200
 _USERS = 1
 """The rank of the user's sheets: they win over ours where both say something of one thing."""
 _SCREENS = {
@@ -150,6 +153,8 @@ class PlaitApp(Sequences):
         self._sheets: tuple[Path, ...] = ()
         self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
+        self.failures: list[Exception] = []
+        """The errors of ours that ended a worker."""
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
         self.is_ascii = options.is_ascii
@@ -251,9 +256,8 @@ class PlaitApp(Sequences):
     # Living.
 
     def on_mount(self) -> None:
-        signals: WorkType[None] = self._heed_signals
         if threading.current_thread() is threading.main_thread():
-            self.run_worker(signals, group="signals")
+            begin_work(self, self._heed_signals, group="signals", again_after_s=0)
         if self._begins_at == _OPENING:
             self.call_after_refresh(self.call_next, self._go_on)
         else:
@@ -269,13 +273,12 @@ class PlaitApp(Sequences):
         """Begin to listen to the engine, and to show what it tells."""
         if not self.is_headless:
             gc.freeze()  # loaded code stays: collections, which hold keys up, need not visit it
-        bridge: WorkType[None] = self.session.bridge.run
         self.theme_changed_signal.subscribe(self, self._wear)
         self.app_resume_signal.subscribe(self, self._repaint)
         self.set_interval(_TICK_S, self._tick)
         self.set_interval(_REMEMBER_S, self._remember)
         self._tell_terminal(self.living.begins)
-        self.run_worker(bridge, group="bridge")
+        begin_work(self, self.session.bridge.run, group="bridge", again_after_s=_LISTENS_AGAIN_S)
         self._restyle()
         if self.problems:
             self.call_after_refresh(self._tell_problems)
@@ -330,6 +333,19 @@ class PlaitApp(Sequences):
         more = f" and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
         if self.board:
             self.board.say_refused("your settings", self.problems[0] + more, "the defaults stay")
+
+    def work_failed(self, error: Exception) -> None:
+        """Say that a worker of the console has failed, and keep where; everything else goes on."""
+        from tui.words.clean import clean  # noqa: PLC0415  few consoles need it
+
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        self.failures.append(error)
+        log = self.living.keep_trace(error)
+        if self.board:
+            what = clean(f"{type(error).__name__}: {error}".partition("\n")[0])[:_LONGEST_FAILURE]
+            mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+            self.board.say_both(f"plait made an error: {what}", log and f"{log} says where", mark)
 
     @property
     def board(self) -> Board | None:
@@ -387,8 +403,8 @@ class PlaitApp(Sequences):
     def _remember(self) -> None:
         """Write down what is to outlive this console, beside everything else."""
         if text := self.living.unwritten():
-            write: WorkType[None] = partial(anyio.to_thread.run_sync, self.living.write, text)
-            self.run_worker(write, group="memory", exclusive=True)
+            write = partial(anyio.to_thread.run_sync, self.living.write, text)
+            begin_work(self, write, group="memory", exclusive=True)
 
     async def on_unmount(self) -> None:
         if "living" in vars(self):
@@ -419,11 +435,9 @@ class PlaitApp(Sequences):
         for sequence in call.sequences:
             self._tell_terminal(sequence)
         if call.desktop:
-            notify: WorkType[None] = partial(self._notify, *call.desktop)
-            self.run_worker(notify, group="notify")
+            begin_work(self, partial(self._notify, *call.desktop), group="notify")
         if call.tmux:
-            tell: WorkType[bool] = partial(self._tell_program, call.tmux)
-            self.run_worker(tell, group="tmux", exclusive=True)
+            begin_work(self, partial(self._tell_program, call.tmux), group="tmux", exclusive=True)
         if call.new and self.session.can_animate:
             self._light_up(call.new)
 

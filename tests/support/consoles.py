@@ -198,3 +198,5 @@ async def opened(
         )
         await pilot.pause()
         yield console
+        if app.failures:  # the console goes on after an error of ours; a test does not
+            raise app.failures[0]

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Input
-from textual.worker import WorkType
 
 from engine.errors import EngineError, whole_of
 from engine.messages.commands import Refused
@@ -22,8 +21,10 @@ from tui.kit.inked import Inked
 from tui.kit.outside import edit_text
 from tui.kit.starting import Starter, Wanted
 from tui.kit.textbox import TextBox
+from tui.kit.working import begin_work
 from tui.words.clean import clean, clean_block
 from tui.words.cutting import wrap
+from tui.words.figures import number_in
 from tui.words.starting import PERMISSIONS, agent_row, files_like, held_rows, plan_rows, told
 
 if TYPE_CHECKING:  # a type alone
@@ -135,8 +136,8 @@ class PromptBox(TextBox):
     def issue(self) -> str | None:
         """Return the digits of an issue that are typed behind a `#`; None where none is typed."""
         digits = self.word[1:]
-        is_issue = self.word.startswith("#") and (not digits or digits.isascii())
-        return digits if is_issue and (not digits or digits.isdigit()) else None
+        is_number = not digits or number_in(digits) is not None
+        return digits if is_number and self.word.startswith("#") else None
 
     def action_complete(self) -> None:
         """Take the likeliest of what is offered, else go to the next field."""
@@ -239,8 +240,7 @@ class Composer(Dialog):
         wanted = self._starter.draft or self._starter.fresh()
         into = self._into[0][0] if self._is_step and self._into else ""
         self._fill(replace(wanted, into=into))
-        look: WorkType[None] = self._look
-        self.run_worker(look, group="look")
+        begin_work(self, self._look, group="look")
 
     async def _look(self) -> None:
         """Find out what is here; values that were typed meanwhile stay."""
@@ -361,8 +361,7 @@ class Composer(Dialog):
         shown.display = True
         if self._issues is None and not self._no_issues:
             self._no_issues = "asking gh for the open issues"
-            ask: WorkType[None] = self._ask_issues
-            self.run_worker(ask, group="issues")
+            begin_work(self, self._ask_issues, group="issues")
         known = [(n, title) for n, title in self._issues or () if str(n).startswith(digits)]
         named = [f"#{n} {clean(title)}" for n, title in known[:_MOST_OFFERED]]
         more = [Span(f"   {one}", MUTED) for one in named[1:]]
@@ -382,8 +381,7 @@ class Composer(Dialog):
     def take_issue(self, number: int) -> None:
         """Put an issue's text in place of its number."""
         self._ahead.hold()
-        take: WorkType[None] = partial(self._take_issue, number)
-        self.run_worker(take, group="issue", exclusive=True)
+        begin_work(self, partial(self._take_issue, number), group="issue", exclusive=True)
 
     async def _take_issue(self, number: int) -> None:
         word = self.prompt.word
@@ -410,8 +408,7 @@ class Composer(Dialog):
         """Show the plan of what is wanted now."""
         self._show_parts()
         self._shown = ()
-        preview: WorkType[None] = self._preview
-        self.run_worker(preview, group="preview", exclusive=True)
+        begin_work(self, self._preview, group="preview", exclusive=True)
 
     async def _preview(self) -> None:
         wanted = self.wanted()
@@ -477,9 +474,8 @@ class Composer(Dialog):
         if not self._is_starting:
             self._is_starting = True
             self.workers.cancel_group(self, "preview")  # a refusal is not to be drawn over
-            begin: WorkType[None] = partial(self._start, self.wanted())
             self._ahead.hold()
-            self.run_worker(begin, group="start")
+            begin_work(self, partial(self._start, self.wanted()), group="start")
 
     async def _start(self, wanted: Wanted) -> None:
         try:
@@ -524,8 +520,7 @@ class Composer(Dialog):
     def box_editor_wanted(self) -> None:
         """Go on in an editor."""
         self._ahead.hold()
-        edit: WorkType[None] = self._edit
-        self.run_worker(edit, group="editor")
+        begin_work(self, self._edit, group="editor")
 
     async def _edit(self) -> None:
         try:

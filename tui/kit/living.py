@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tui.kit.memory import Memory
 from tui.kit.session import Session
+from tui.kit.working import keep_trace
 from tui.words.attention import (
     KEEP_TITLE,
     PUT_TITLE_BACK,
@@ -85,6 +86,11 @@ class Living:
         """Remember it."""
         if self._memory and text:
             self._memory.write(text)
+
+    def keep_trace(self, error: Exception) -> str:
+        """Keep where an error came from, beside what is remembered; return the name of that log."""
+        log = self._memory.path.with_suffix(".log") if self._memory else None
+        return str(log) if log and keep_trace(log, error) else ""
 
     def absence(self) -> str:
         """Return, once, what has happened since the console before this one was left."""

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.worker import WorkType
 
 from engine.messages.commands import Command, Refused, Seen
 from engine.messages.results import WorkerView
@@ -27,6 +26,7 @@ from tui.kit.panes import Edged, use_whole_cells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
+from tui.kit.working import begin_work
 from tui.words.outcomes import CameOut, Pursued, deed_of, not_said, pursued_of
 from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Scene
@@ -512,8 +512,7 @@ class Board(Screen[None]):
         if holds:
             self.session.ahead.hold()
             work = partial(self._held, work)
-        wanted: WorkType[object] = work
-        self.run_worker(wanted, group=group, exclusive=exclusive)
+        begin_work(self, work, group=group, exclusive=exclusive)
 
     def begin_outside(self, work: Callable[[], Coroutine[None, None, object]]) -> None:
         """Give the terminal to another program; keys typed behind were for it: forget them."""

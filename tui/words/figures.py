@@ -1,5 +1,6 @@
 """Write figures: durations, ages, costs, sizes, counts. A figure not known is a dash."""
 
+import re
 import time
 from collections.abc import Iterable
 
@@ -13,6 +14,17 @@ _GIB = 1024
 _CENT = 0.01
 _NO_CENTS_FROM = 100
 _ONE_DECIMAL_BELOW_GIB = 10
+
+
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+def number_in(text: str) -> int | None:
+    """Return the number that a text is; None for any other text, and for one of many digits.
+
+    Python takes a sign such as ² for a digit, and refuses to read thousands of digits.
+    """
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def lasting(seconds: float | None) -> str:

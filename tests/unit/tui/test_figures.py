@@ -138,3 +138,19 @@ def test_whoever_says_something_is_told_when_it_is_heard(ways: tuple[str, ...], 
         for n, way in enumerate(ways, 1)
     ]
     assert how_heard(workers) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("42", 42),
+        ("", None),
+        ("-1", None),
+        ("\u00b2", None),
+        ("\u0663", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_a_number_is_one_of_plain_digits_that_are_not_too_many(text: str, number: int | None):
+    assert f.number_in(text) == number

@@ -1,0 +1,133 @@
+"""An error of ours in one pane is said and kept, and the console goes on."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from engine.phases import Phase
+from tests.support.consoles import Console, opened
+from tests.support.world import NOW, FakePort, changed, csvlite
+from tui.app import Options
+from tui.kit.working import keep_trace
+
+pytestmark = pytest.mark.anyio
+_TUI = Path(__file__).parents[3] / "tui"
+
+
+class SeldomBroken(FakePort):
+    """A port that fails at each question, as no port does, while it is broken."""
+
+    is_broken = False
+
+    async def ask(self, question: object) -> object:
+        """Answer, or raise what no port raises."""
+        if self.is_broken:
+            raise RecursionError("so deep")
+        return await super().ask(question)  # type: ignore[arg-type]
+
+
+def failures(console: Console) -> list[str]:
+    """Take what failed: else it fails the test."""
+    found = [repr(error) for error in console.app.failures]
+    console.app.failures.clear()
+    return found
+
+
+async def test_work_that_raises_is_said_and_the_console_goes_on(tmp_path: Path):
+    async def broken() -> None:
+        raise ValueError("\x1b]0;x\x07no such thing\nat all")
+
+    options = Options(clock=lambda: NOW, is_plain=False, memory=tmp_path / "console.json")
+    async with opened(options=options) as console:
+        console.screen.begin(broken)
+        await console.shows("plait made an error: ValueError: no such thing")
+        assert failures(console) == ["ValueError('\\x1b]0;x\\x07no such thing\\nat all')"]
+        log = tmp_path / "console.log"
+        assert "in broken" in log.read_text()
+        assert log.stat().st_mode & 0o077 == 0
+        await console.do("go_inbox")
+        assert console.screen.kind == "inbox"
+
+
+async def test_a_group_of_one_is_said_as_what_is_in_it():
+    async def broken() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(also_broken)
+
+    async def also_broken() -> None:
+        raise KeyError("gone")
+
+    async with opened() as console:
+        console.screen.begin(broken)
+        await console.shows("plait made an error: KeyError: 'gone'")
+        assert failures(console) == ["KeyError('gone')"]
+
+
+async def test_work_of_a_group_still_takes_the_place_of_earlier_work():
+    ends: list[str] = []
+
+    async def waiting() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ends.append("cancelled")
+
+    async def done() -> None:
+        ends.append("done")
+
+    async with opened() as console:
+        console.screen.begin(waiting, group="one", exclusive=True)
+        await console.pilot.pause()
+        console.screen.begin(done, group="one", exclusive=True)
+        await console.until(lambda: len(ends) == 2)
+        assert sorted(ends) == ["cancelled", "done"]
+
+
+async def test_the_console_listens_again_after_an_error_of_ours(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tui.app._LISTENS_AGAIN_S", 0.01)
+    port = SeldomBroken(csvlite())
+    async with opened(port=port) as console:
+        port.is_broken = True
+        console.app.session.bridge._is_whole_due = True
+        console.app.session.bridge.nudge()
+        await console.until(lambda: bool(console.app.failures))
+        port.is_broken = False
+        assert "RecursionError('so deep')" in failures(console)
+        await console.until(lambda: console.app.session.bridge.view is not None)
+        view = replace(changed(csvlite(), "tests/worker_1", phase=Phase.FAILED), at=NOW + 5)
+        await console.tell(view)
+        await console.until(lambda: console.app.session.view.at == view.at)
+        failures(console)
+
+
+def test_a_trace_never_grows_without_end_and_follows_no_link(tmp_path: Path):
+    log = tmp_path / "console.log"
+    log.write_bytes(b"x" * (2 << 20))
+    assert keep_trace(log, ValueError("new"))
+    assert log.stat().st_size < 1000
+    log.unlink()
+    log.symlink_to(tmp_path / "other")
+    assert not keep_trace(log, ValueError("new"))
+    assert not (tmp_path / "other").exists()
+
+
+def _starts(tree: ast.AST) -> Iterator[str]:
+    """Yield each way of Textual to begin a worker that a module names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "run_worker":
+            yield node.attr
+        if isinstance(node, ast.ImportFrom) and node.module in {"textual", "textual.worker"}:
+            yield from (one.name for one in node.names if one.name in {"work", "Worker"})
+
+
+def test_every_worker_of_ours_begins_where_its_errors_are_heard():
+    found = {
+        str(path.relative_to(_TUI)): names
+        for path in sorted(_TUI.rglob("*.py"))
+        if (names := list(_starts(ast.parse(path.read_text()))))
+    }
+    assert found == {"kit/working.py": ["run_worker"]}
