@@ -51,10 +51,17 @@ _NAMED = ("function", "constructor", "method", "type")
 """Kinds that give a name where it is defined, and are plain or a type where it is used."""
 _DEFINES = re.compile(r"(definition|declaration|declarator|item|spec)$")
 _ORDER = tuple(Role)
+_DEADLY = {"yaml": re.compile(rb"[-?: \t]{150,}")}
+"""By language: what makes its scanner write past its buffer, which ends the process at once.
+
+That of YAML keeps each level of nesting there, has room for some 250, and checks nothing. A level
+takes a blank or a sign at the least.
+"""
 _RUN = re.compile(rb"(.)\1*", re.DOTALL)
 
 
 class _Grammar(NamedTuple):
+    deadly: re.Pattern[bytes] | None
     parser: Any
     query: Any
     cursor: Any
@@ -71,7 +78,7 @@ def _grammar(suffix: str) -> _Grammar | None:
         modules = [import_module(f"tree_sitter_{n}") for n in (*_STANDS_ON.get(name, ()), name)]
         language = sitter.Language(getattr(modules[-1], made)())
         query = sitter.Query(language, "\n".join(m.HIGHLIGHTS_QUERY for m in modules))
-        return _Grammar(sitter.Parser(language), query, sitter.QueryCursor)
+        return _Grammar(_DEADLY.get(name), sitter.Parser(language), query, sitter.QueryCursor)
     except (ImportError, AttributeError, ValueError):  # not there, or not as these packages are now
         return None
 
@@ -98,9 +105,17 @@ def can_parse(path: str) -> bool:
     return _grammar(PurePosixPath(path).suffix.lower()) is not None
 
 
+def _reader_of(path: str, data: bytes) -> _Grammar | None:
+    """Return the grammar that reads a text of a file; None where none does, or none safely."""
+    grammar = _grammar(PurePosixPath(path).suffix.lower())
+    if grammar is None or (grammar.deadly and grammar.deadly.search(data)):
+        return None
+    return grammar
+
+
 def parsed(path: str, data: bytes) -> Node | None:
     """Return the root of what a grammar makes of a file; None where there is none."""
-    grammar = _grammar(PurePosixPath(path).suffix.lower())
+    grammar = _reader_of(path, data)
     if grammar is None:
         return None
     parser = type(grammar.parser)(grammar.parser.language)  # its own: this may be another thread
@@ -110,12 +125,12 @@ def parsed(path: str, data: bytes) -> Node | None:
 
 def coloured(path: str, text: str) -> list[list[tuple[str, Role]]] | None:
     """The lines of a text as pieces with their roles; None where no grammar reads it."""
-    grammar = _grammar(PurePosixPath(path).suffix.lower())
-    if grammar is None:
-        return None
     try:
         data = text.encode()
     except UnicodeEncodeError:
+        return None
+    grammar = _reader_of(path, data)
+    if grammar is None:
         return None
     plain = _ORDER.index(Role.TEXT)
     paint = bytearray(bytes([plain])) * len(data)
@@ -145,7 +160,9 @@ def _captured(grammar: _Grammar, data: bytes) -> Iterator[tuple[int, int, Role]]
 
 def _role_of(name: str, node: Any) -> Role | None:
     kind = name.partition(".")[0]
-    parent = node.parent.type if node.parent is not None else ""
+    # A grammar finds a parent from the root down: asked for every node, that is quadratic.
+    is_asked = kind in _NAMED or kind == "string"
+    parent = node.parent.type if is_asked and node.parent is not None else ""
     if kind in _NAMED and _DEFINES.search(parent) and _is_name_of_parent(node):
         return Role.DEFINITION
     if kind == "operator":

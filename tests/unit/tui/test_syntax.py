@@ -1,14 +1,19 @@
 """Code in colours: by a grammar where one is installed, by a lexer else, and plain at last."""
 
+import subprocess  # noqa: TID251  what ends a process must be watched from another one
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.needs import need
 from tui.ink import Role
 from tui.kit import grammars, syntax
+from tui.kit.grammars import coloured
 from tui.kit.syntax import Pieces, inked_change, inked_lines
 
+_ROOT = Path(__file__).parents[3]
 CODE = ("def f():", '    """Of two', '    lines."""', "    return g(1)  # why")
 
 
@@ -82,3 +87,26 @@ def test_a_grammar_knows_what_is_defined(name: str, line: str, role: str):
 def test_the_extra_brings_a_grammar_for(name: str):
     need("grammars")
     assert grammars.coloured(name, "") == [[]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- " * 1000 + "a",
+        "? " * 1000 + "a",
+        ": - " * 1000 + "a",
+        "".join(f"{' ' * n}a:\n" for n in range(400)),
+        "".join(f"{' ' * n}-\r" for n in range(400)),
+    ],
+)
+def test_a_file_that_nests_deep_does_not_end_the_process(text: str):
+    """A grammar of YAML writes past its buffer: another process looks if ours would end."""
+    program = "import sys; from tui.kit.grammars import *; p, t = sys.argv[1:]; "
+    asks = "parsed(p, t.encode()); coloured(p, t)"
+    run = [sys.executable, "-c", program + asks, "a.yaml", text]
+    assert subprocess.run(run, cwd=_ROOT, check=False).returncode == 0
+
+
+def test_a_file_that_nests_as_people_write_it_is_coloured():
+    need("grammars")
+    assert coloured("a.yaml", "- " * 40 + "a: 1\n") is not None
