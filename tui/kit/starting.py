@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from engine.errors import EngineError, PlanError
 from tui.kit.outside import issue_text, open_issues
+from tui.words.figures import number_in
 
 if TYPE_CHECKING:  # a console that starts nothing needs none of what the front door imports
     from engine.api import Beginnings, Plan, PlannedStep
@@ -134,10 +135,34 @@ class Starter:
         return await machine_rows(self._environment, plan=plan)
 
 
-def manifest_in(prompt: str) -> str:
-    """Return the path of a manifest that stands in place of a prompt; empty where none does."""
+def manifest_in(prompt: str, folder: Path) -> str:
+    """Return the path of a manifest that stands in place of a prompt; empty where none does.
+
+    A sentence may end in the name of such a file: with blanks it is one, unless there is that file.
+    """
     text = prompt.strip()
-    return text if "\n" not in text and text.endswith((".yaml", ".yml")) else ""
+    if "\n" in text or not text.endswith((".yaml", ".yml")):
+        return ""
+    return text if text.split() == [text] or _is_file(text, folder) else ""
+
+
+def _is_file(text: str, folder: Path) -> bool:
+    try:
+        return _path(text, folder).is_file()
+    except (EngineError, OSError):  # it is no path, or too long for one
+        return False
+
+
+def _path(manifest: str, folder: Path) -> Path:
+    """Return where a manifest is.
+
+    Raises:
+        EngineError: It begins in the home of somebody who has none.
+    """
+    try:
+        return folder / Path(manifest).expanduser()
+    except RuntimeError as error:
+        raise EngineError(f"{manifest}: {error}") from error
 
 
 def joining(step: PlannedStep, run: RunView, after: str) -> PlannedStep:
@@ -166,22 +191,22 @@ def _plan(wanted: Wanted, folder: Path) -> Plan:
         timeout_minutes=_minutes(wanted.minutes),
     )
     try:
-        if manifest := wanted.manifest or manifest_in(wanted.prompt):
-            path, pipeline = folder / Path(manifest).expanduser(), wanted.pipeline or None
+        if manifest := wanted.manifest or manifest_in(wanted.prompt, folder):
+            path, pipeline = _path(manifest, folder), wanted.pipeline or None
             return plan_from(path, folder=folder, pipeline=pipeline, defaults=defaults)
         agents = [wanted.agent] if wanted.agent else []
         count = _count(wanted.candidates)
         prompts = [wanted.prompt.strip()]
         return plan_for_prompts(prompts, agents, folder=folder, replicas=count, defaults=defaults)
     except OSError as error:
-        named = wanted.manifest or manifest_in(wanted.prompt) or "plait.yaml"
+        named = wanted.manifest or manifest_in(wanted.prompt, folder) or "plait.yaml"
         raise EngineError(f"{named}: {error.strerror}") from error
 
 
 def _count(text: str) -> int:
-    if not (text.strip().isascii() and text.strip().isdigit()):
+    if (count := number_in(text.strip())) is None:
         raise PlanError(f"{text!r:.20} is not a number of candidates", hint="Write 1, 2, 3, …")
-    return int(text)
+    return count
 
 
 def _minutes(text: str) -> float | None:

@@ -8,8 +8,8 @@ import pytest
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, FileSides, Hunk, Sign
 from engine.phases import Phase
 from tests.support.consoles import opened
+from tests.support.needs import need
 from tests.support.world import FakePort, changed, csvlite
-from tui.kit.grammars import can_parse
 from tui.screens.diff.fates import REFORMATTED, Fate, Versions, fates_of, rows_of
 from tui.screens.diff.units import Unit, can_take_apart, units_of
 
@@ -117,7 +117,7 @@ def test_many_rows_become_few():
     assert rows_of(anew) == [("4 functions", REFORMATTED)]
     rows = rows_of([*moved, *anew])
     assert len(rows) == 12
-    assert rows[-1] == ("and 10 more", "moved or renamed")
+    assert rows[-1] == ("and 10 more", "")
 
 
 def test_where_two_could_be_meant_nothing_is_said():
@@ -173,8 +173,7 @@ _LANGUAGES = {
 
 @pytest.mark.parametrize("path", _LANGUAGES)
 def test_other_languages_by_their_grammars(path: str):
-    if not can_parse(path):
-        pytest.skip("the grammar is not installed")
+    need("grammars")
     text, name = _LANGUAGES[path]
     assert name in {unit.name for unit in _units(path, text)}
     spread = text.replace("x = ", "x  =  ").replace("x := ", "x  :=  ")
@@ -183,6 +182,79 @@ def test_other_languages_by_their_grammars(path: str):
     assert _fates((path, text, other)) == []
     said = [one[3] for one in _fates((path, text, text.replace(name, "surface")))]
     assert any(one.startswith("renamed, was") for one in said)
+
+
+_FUNCTION = {
+    "a.js": "function f() {\n  const x = 1;\n  return x;\n}",
+    "a.c": "int f()\n{\n  int x = 1;\n  return x;\n}",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.js", "{}", "steal(); {}"),
+        ("a.js", "let a = 1; {}", "steal(); {}"),
+        ("a.js", "{}", "{} evil();"),
+        ("a.js", "{} good();", "{} evil();"),
+        ("a.c", "{}", "int g = evil(); {}"),
+    ],
+)
+def test_other_code_beside_a_function_is_no_reformatting_of_it(path: str, before: str, after: str):
+    need("grammars")
+    text = _FUNCTION[path]
+    spread = text.replace("x = ", "x  =  ")
+    assert _fates((path, before.format(text) + "\n", after.format(spread) + "\n")) == []
+    same = (before.format(one) + "\n" for one in (text, spread))
+    assert [one[3] for one in _fates((path, *same))] == [REFORMATTED]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a" + "\r# b" * 14 + "\n{}",
+        "# -*- coding: utf-7 -*-\n# +AAoACgAK-\n{}",
+    ],
+)
+def test_a_function_of_python_stands_where_git_counts_it_or_nowhere(text: str):
+    units = units_of("a.py", text.format(_AREA).encode())
+    begins = text.partition("{}")[0].count("\n") + 1
+    assert units is None or [unit.first for unit in units] == [begins + _AREA.startswith("\n")]
+
+
+@pytest.mark.parametrize("comment", ["# noqa", "# type: ignore"])
+def test_a_comment_that_went_to_another_line_is_no_reformatting(comment: str):
+    one = f"def f():\n    x = 1  {comment}\n    return x\n"
+    for other in (
+        f"def f():\n    x = 1\n    return x  {comment}\n",
+        f"def f():\n    x = 1\n    {comment}\n    return x\n",
+    ):
+        assert _fates(("a.py", one, other)) == []
+    spread = f"def f():\n\n    x  =  1     {comment}\n    return (x)\n"
+    assert [fate[3] for fate in _fates(("a.py", one, spread))] == [REFORMATTED]
+
+
+def test_blanks_in_a_text_of_another_language_are_no_layout():
+    need("grammars")
+    one = "function f() {\n  return `a b` + 'c';\n}\n"
+    assert _fates(("a.js", one, one.replace("a b", "a  b"))) == []
+    assert _fates(("a.js", one, one.replace("'c'", "' c'"))) == []
+
+
+def test_thousands_of_functions_are_compared_in_linear_time():
+    """It took minutes with a search of lists."""
+    texts = [
+        "".join(f"def {name}{n}():\n    x = {n}\n    return x\n\n" for n in range(4000))
+        for name in ("one", "two")
+    ]
+    assert len(_fates(("a.py", *texts))) == 4000
+    many = texts[0] + texts[1]
+    assert units_of("a.py", many.encode()) is None
+
+
+def test_a_module_of_rust_is_looked_into():
+    need("grammars")
+    assert [unit.called for unit in _units("a.rs", "mod x {\n    fn f() {}\n}\n")] == ["f()"]
 
 
 def test_without_a_grammar_nothing_is_taken_apart():

@@ -155,6 +155,22 @@ def test_a_name_and_a_kind_that_cannot_be_drawn_are_only_words():
     assert b"it cannot be drawn: it is damaged" in text
 
 
+def test_a_picture_of_very_many_pixels_is_handed_to_no_terminal():
+    huge = png(1, 1).replace(struct.pack(">II", 1, 1), struct.pack(">II", 20_000, 20_000))
+    for has_kitty in (True, False):
+        terminal = Terminal(has_kitty=has_kitty, has_sixel=True, cells=(100, 30), cell=(10, 20))
+        said = page(FileSides(path="a.png", new=huge), terminal)
+        assert b"it has more than 50 million pixels" in said
+        assert b"\x1b_G" not in said
+
+
+def test_no_more_pixels_are_drawn_as_sixels_than_take_some_seconds():
+    wide = Terminal(has_kitty=False, has_sixel=True, cells=(400, 100), cell=(10, 20))
+    drawn = page(FileSides(path="a.png", new=png(1000, 500)), wide)
+    (width, height) = map(int, re.search(rb'"1;1;(\d+);(\d+)', drawn).groups())
+    assert 500_000 <= width * height <= 1_010_000
+
+
 # A whole console, on a terminal that answers as real ones do.
 
 _KITTY, _XTERM, _PLAIN = (

@@ -10,8 +10,10 @@ from tui.kit.screen import Board, Controller
 from tui.screens.diff.pane import DiffPane
 from tui.words.comments import Comment
 
-_NUMBERED = re.compile(r"\s*(?:[-*] )?\**\[(\d+)\]\**:?\s*(.*)")
+_NUMBERED = re.compile(r"\s*(?:[-*] )?\**\[([0-9]{1,6})\]\**:?\s*(.*)")
 _LONGEST = 2000
+_MOST_ANSWERS = 20
+"""A comment keeps so many, the newest: all of them are remembered and laid out."""
 _NEWEST = 2000
 """So many lines of a log are looked through at first; later only what is new."""
 
@@ -84,4 +86,5 @@ def answered(comment: Comment, said: Mapping[int, list[tuple[float, str]]]) -> C
         for at, text in said.get(comment.id, ())
         if text and at >= comment.sent_at and text not in comment.answers
     ]
-    return comment._replace(answers=(*comment.answers, *new)) if new and comment.id else comment
+    answers = (*comment.answers, *new)[-_MOST_ANSWERS:]
+    return comment._replace(answers=answers) if new and comment.id else comment

@@ -1,8 +1,9 @@
 """Say what became of functions: moved, renamed, or only set in another way."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from tui.screens.diff.units import Unit
@@ -49,7 +50,7 @@ def rows_of(fates: Sequence[Fate]) -> list[tuple[str, str]]:
     if len(anew) > _MOST_ALONE:
         rows.append((f"{len(anew)} functions", REFORMATTED))
     if len(rows) > _MOST_ROWS:
-        rows[_MOST_ROWS - 1 :] = [(f"and {len(rows) - _MOST_ROWS + 1} more", "moved or renamed")]
+        rows[_MOST_ROWS - 1 :] = [(f"and {len(rows) - _MOST_ROWS + 1} more", "")]
     return rows
 
 
@@ -65,9 +66,39 @@ class _At(NamedTuple):
         same = self.file == beside.file
         return f"line {self.unit.first}" if same else f"{self.path}:{self.unit.first}"
 
-    def is_within(self, others: "Sequence[_At]") -> bool:
-        """Say if its unit stands inside that of another one."""
-        return any(one.file == self.file and one.unit.holds(self.unit) for one in others)
+
+class _Reach(NamedTuple):
+    """Tell how far down units reach that begin at a line or before: `owner` does, all others not.
+
+    `other` is the end of the unit that reaches furthest among those others.
+    """
+
+    first: int
+    last: int
+    owner: Unit
+    other: int
+
+
+class _Within:
+    """Tell which units stand inside one of many others, without a look at each of them."""
+
+    def __init__(self, others: Iterable[_At]) -> None:
+        self._reaches: dict[int, list[_Reach]] = defaultdict(list)
+        for file, _, unit in sorted(others, key=lambda at: at.unit.first):
+            known = self._reaches[file]
+            before = known[-1] if known else _Reach(0, 0, unit, 0)
+            if unit.last > before.last:
+                known.append(_Reach(unit.first, unit.last, unit, before.last))
+            else:
+                known.append(before._replace(first=unit.first, other=max(before.other, unit.last)))
+
+    def __contains__(self, at: _At) -> bool:
+        known = self._reaches.get(at.file, [])
+        place = bisect_right(known, at.unit.first, key=attrgetter("first"))
+        if not place:
+            return False
+        reach = known[place - 1]
+        return (reach.other if reach.owner is at.unit else reach.last) >= at.unit.last
 
 
 def fates_of(files: Sequence[Versions]) -> Mapping[int, Sequence[Fate]]:
@@ -88,13 +119,13 @@ def fates_of(files: Sequence[Versions]) -> Mapping[int, Sequence[Fate]]:
         for pair in _matched(gone, come, lambda unit: unit.body)
         if pair[1].unit.last - pair[1].unit.first + 1 >= _LEAST_LINES
     ]
-    ends = [two for _, two in (*moved, *renamed)]
+    ends = _Within(two for _, two in (*moved, *renamed))
     for one, two in moved:
-        if not two.is_within(ends):
+        if two not in ends:
             is_set = "" if one.unit.text == two.unit.text else ", and reformatted"
             _tell(found, one, two, ("moved from {}" + is_set, "moved to {}"))
     for one, two in renamed:
-        if not two.is_within(ends):
+        if two not in ends:
             was, now = one.unit.called, two.unit.called
             _tell(found, one, two, (f"renamed, was {was}, {{}}", f"renamed to {now}, {{}}"))
     return {number: sorted(fates, key=lambda fate: fate.line) for number, fates in found.items()}
@@ -113,13 +144,13 @@ _Units = Mapping[tuple[str, ...], Unit]
 
 def _set_anew(old: _Units, new: _Units) -> Iterator[Fate]:
     """Yield the units that say what they said before, in another layout; not those inside them."""
-    told: list[Unit] = []
+    reach = 0  # units come in order, each before those inside it
     for path, unit in new.items():
         before = old.get(path)
-        if before is None or before.text == unit.text or any(u.holds(unit) for u in told):
+        if before is None or before.text == unit.text or unit.last <= reach:
             continue
-        if before.meaning == unit.meaning:
-            told.append(unit)
+        if before.beside == unit.beside and before.meaning == unit.meaning:
+            reach = unit.last
             lines = (before.first, before.last, unit.first, unit.last)
             yield Fate(unit.called, unit.first, REFORMATTED, lines=lines)
 
@@ -169,7 +200,8 @@ def _matched(
         if len(sides[0][key]) == len(sides[1][key]) == 1
     ]
     for side, taken in ((gone, [p[0] for p in pairs]), (come, [p[1] for p in pairs])):
-        side[:] = [at for at in side if at not in taken and not at.is_within(taken)]
+        known, within = {id(at) for at in taken}, _Within(taken)
+        side[:] = [at for at in side if id(at) not in known and at not in within]
     return pairs
 
 

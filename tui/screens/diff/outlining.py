@@ -13,7 +13,7 @@ from tui.words.clean import clean_tree
 _MOST_FILES = 100
 """A change of more files is not taken apart: nobody reads it function by function."""
 _MOST_BYTES = 4 << 20
-"""So much is taken apart, both sides together: it costs about a second in a thread."""
+"""So much is taken apart, both sides together: it costs some seconds in a thread."""
 
 
 class Outlining(Controller):

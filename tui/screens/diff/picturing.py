@@ -1,9 +1,12 @@
 """Show a picture of a change as a picture: before and after, on a terminal that can draw it."""
 
 import os
+import struct
 import sys
+import termios
 from functools import partial
 from io import BytesIO
+from math import sqrt
 from typing import NamedTuple
 
 from engine.messages.diffs import FileSides
@@ -35,7 +38,13 @@ _CANNOT = "this terminal draws no pictures; one with kitty's graphics or sixels 
 _TOP = 4
 """The row that pictures begin at; above it stands what they are."""
 _MOST_LARGER = 8
+_MOST_HANDED = 50_000_000
+"""So many pixels are handed to a terminal that decodes them itself, four bytes for each."""
+_MOST_SIXELS = 1_000_000
+"""So many pixels are drawn as sixels: they take some two seconds."""
 _PILLOW = {"JPEG", "WEBP", "GIF"}
+_UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, OverflowError, struct.error)
+"""The errors of Pillow with a damaged file."""
 
 
 class _Side(NamedTuple):
@@ -109,6 +118,8 @@ class Picturing(Controller):
                     wait_key(line)
                 finally:
                     write_all(line, (FORGET if terminal.has_kitty else b"") + CLOSE)
+        except (OSError, termios.error) as error:
+            return f"the terminal does not answer: {error}"
         finally:
             os.close(line)
         return ""
@@ -125,7 +136,7 @@ def page(file: FileSides, terminal: Terminal) -> bytes:
     box = (columns // max(len(sides), 1) - 2, rows - _TOP)
     title = f"{cut_path(clean(file.path), max(columns - 20, 10))}   any key closes it"
     found = [at(2, 1), title.encode()]
-    scale = min((_scale(side.picture, box, terminal.cell) for side in sides), default=1.0)
+    scale = min((_scale(side.picture, box, terminal) for side in sides), default=1.0)
     for number, side in enumerate(sides):
         column = 2 + number * (columns // len(sides))
         found.append(at(column, 2))
@@ -135,11 +146,14 @@ def page(file: FileSides, terminal: Terminal) -> bytes:
     return b"".join(found)
 
 
-def _scale(picture: Picture | None, box: tuple[int, int], cell: tuple[int, int]) -> float:
+def _scale(picture: Picture | None, box: tuple[int, int], terminal: Terminal) -> float:
     """Return how much smaller it must be to fit; a small one is drawn some whole times larger."""
     if picture is None:
         return _MOST_LARGER
+    cell = terminal.cell
     fits = min(box[0] * cell[0] / picture.width, box[1] * cell[1] / picture.height)
+    if not terminal.has_kitty:
+        fits = min(fits, sqrt(_MOST_SIXELS / (picture.width * picture.height)))
     return fits if fits < 1 else min(int(fits), _MOST_LARGER)
 
 
@@ -156,6 +170,8 @@ def _drawn(side: _Side, scale: float, terminal: Terminal, box: tuple[int, int]) 
     """Return what draws one side; in words, why that cannot be."""
     if side.picture is None:
         return b""
+    if side.picture.width * side.picture.height > _MOST_HANDED:
+        return _too_many(_MOST_HANDED).encode()
     width = max(round(side.picture.width * scale), 1)
     height = max(round(side.picture.height * scale), 1)
     cells = tuple(
@@ -179,14 +195,20 @@ def _pixels(side: _Side) -> Raster | str:
         found = png_pixels(side.data)
         return f"it cannot be drawn: {found}" if isinstance(found, str) else found
     if side.picture.width * side.picture.height > MOST_PIXELS:
-        return f"it has more than {MOST_PIXELS // 1_000_000} million pixels"
+        return _too_many(MOST_PIXELS)
     try:
         from PIL import Image  # noqa: PLC0415 - optional, and slow to load
     except ImportError:
         return f"a {side.picture.kind} is drawn with: pip install 'plait[pictures]'"
     try:
         with Image.open(BytesIO(side.data), formats=sorted(_PILLOW)) as opened:
+            if opened.width * opened.height > MOST_PIXELS:  # its head may say something else
+                return _too_many(MOST_PIXELS)
             made = opened.convert("RGBA")
             return Raster(made.width, made.height, made.tobytes())
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (*_UNREADABLE, Image.DecompressionBombError) as error:
         return f"it cannot be drawn: {clean(str(error))}"
+
+
+def _too_many(most: int) -> str:
+    return f"it has more than {most // 1_000_000} million pixels"

@@ -1,6 +1,7 @@
 """Decode a PNG picture into pixels: enough of the format for what repositories hold."""
 
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
@@ -40,9 +41,10 @@ class _Head(NamedTuple):
 
 def png_pixels(data: bytes) -> Raster | str:
     """Return the pixels of a PNG picture; or, in words, why they cannot be had."""
-    parts = dict[bytes, bytes]()
+    several = defaultdict[bytes, list[bytes]](list)
     for name, content in _parts(data):
-        parts[name] = parts.get(name, b"") + content
+        several[name].append(content)
+    parts = {name: b"".join(contents) for name, contents in several.items()}
     start = parts.get(b"IHDR", b"")
     if len(start) != 13:  # noqa: PLR2004 - the size of that part
         return "it is damaged"

@@ -8,24 +8,31 @@ import io
 import re
 import tokenize
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import PurePosixPath
 from textwrap import dedent
 
 from tui.kit.grammars import Node, can_parse, parsed
 
 MOST_BYTES = 1 << 20
-"""A larger file is not taken apart."""
+MOST_UNITS = 5000
+"""A larger file is not taken apart, nor one of more units."""
+_DEEPEST = 20
+"""Units that stand deeper in each other are not looked for: each costs as much as all in it."""
 _PYTHON = frozenset({".py", ".pyi"})
+_DATA = frozenset({".json", ".toml", ".yaml", ".yml"})
 _DEFINES = re.compile(
     r"(function|method|constructor|class|interface|struct|enum|trait|impl|type)"
     r"(_(definition|declaration|item|specifier|spec))?"
 )
 _FUNCTION = re.compile("function|method|constructor")
 _HOLDS = re.compile(
-    r"class|interface|struct|trait|impl|module|namespace|export|body|list|program|decl"
+    r"class|interface|struct|trait|impl|mod_item|module|namespace|export|body|list|program|decl"
 )
+_VERBATIM = re.compile(r"string|template|heredoc|char|regex|comment|text")
+"""Kinds in which blanks count too."""
 _OWN_NAME = "\0"
 """Stands for the name of a unit in what it says, so that another name alone makes no difference."""
 
@@ -37,6 +44,7 @@ class Unit:
         path: The names that lead to it, its own last.
         first: Its first line, counted from 1, decorators included; `last` its last one.
         text: Its lines, without the indent that all of them have.
+        beside: The text before it in its first line, and the text behind it in its last one.
     """
 
     def __init__(
@@ -47,11 +55,13 @@ class Unit:
         says: Callable[[str], Hashable],
         *,
         is_function: bool = True,
+        beside: tuple[bytes, bytes] = (b"", b""),
     ) -> None:
         self.path = path
         self._ends = "()" if is_function else ""
         self.first, self.last = lines
         self.text = text
+        self.beside = beside
         self._says = says
 
     @property
@@ -74,15 +84,11 @@ class Unit:
         """Return what it says but for its own name."""
         return self._says(self.name)
 
-    def holds(self, other: "Unit") -> bool:
-        """Say if another one of the same file stands in it."""
-        return self is not other and self.first <= other.first and other.last <= self.last
-
 
 def can_take_apart(path: str) -> bool:
-    """Say if files of this name can be taken apart here."""
+    """Say if files of this name can be taken apart here, and may have anything in them."""
     suffix = PurePosixPath(path).suffix.lower()
-    return suffix in _PYTHON or can_parse(path)
+    return suffix in _PYTHON or (suffix not in _DATA and can_parse(path))
 
 
 def units_of(path: str, data: bytes) -> list[Unit] | None:
@@ -90,17 +96,20 @@ def units_of(path: str, data: bytes) -> list[Unit] | None:
     if len(data) > MOST_BYTES:
         return None
     if PurePosixPath(path).suffix.lower() in _PYTHON:
-        return _numbered(_python(data))
+        return _python(data)
     root = parsed(path, data)
     if root is None or root.has_error:
         return None
-    return _numbered(list(_in_tree(root, (), data)))
+    return _numbered(_in_tree(root, data))
 
 
-def _numbered(units: list[Unit] | None) -> list[Unit] | None:
-    """Tell units of one name apart: overloads, and a property's setter."""
+def _numbered(found: Iterable[Unit]) -> list[Unit] | None:
+    """Tell units of one name apart: overloads, and a property's setter; None for too many."""
+    units = list(islice(found, MOST_UNITS + 1))
+    if len(units) > MOST_UNITS:
+        return None
     times: dict[tuple[str, ...], int] = {}
-    for unit in units or ():
+    for unit in units:
         count = times[unit.path] = times.get(unit.path, 0) + 1
         if count > 1:
             unit.path = (*unit.path[:-1], f"{unit.path[-1]}#{count}")
@@ -113,40 +122,61 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def _python(data: bytes) -> list[Unit] | None:
+    """Return the units of Python; None where its lines are others for Python than for git."""
+    data = data.replace(b"\r\n", b"\n")
+    if b"\r" in data:
+        return None
     try:
+        text = data.decode("utf-8-sig")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(data)
-            text = data.decode()
+            tree = ast.parse(text)  # not the bytes: a cookie in them may move lines
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return list(_defined(tree, (), text.split("\n")))
+    return _numbered(_defined(tree, text.split("\n")))
 
 
-def _comments(text: str) -> tuple[str, ...] | None:
-    """Return the comments of a stretch of code; None where it cannot be read."""
+_Comment = tuple[int, bool, str]
+
+
+def _comments(text: str) -> tuple[_Comment, ...] | None:
+    """Return the comments of a stretch of code, and where they are; None where it cannot be read.
+
+    A comment's place is how many names and numbers stand before it: layout moves none of these. It
+    also tells if it stands in a line of its own.
+    """
+    found: list[_Comment] = []
+    before = 0
     try:
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        return tuple(token.string for token in tokens if token.type == tokenize.COMMENT)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            before += token.type in {tokenize.NAME, tokenize.NUMBER}
+            if token.type == tokenize.COMMENT:
+                is_alone = not token.line[: token.start[1]].strip()
+                found.append((before, is_alone, token.string))
     except (SyntaxError, ValueError, tokenize.TokenError):
         return None
+    return tuple(found)
 
 
-def _defined(tree: ast.AST, path: tuple[str, ...], lines: Sequence[str]) -> Iterator[Unit]:
-    for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, _Definition):
-            if isinstance(node, ast.If | ast.Try):
-                yield from _defined(node, path, lines)
-            continue
-        first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
-        last = node.end_lineno or node.lineno
-        here = (*path, node.name)
-        text = dedent("\n".join(lines[first - 1 : last]))
-        is_class = isinstance(node, ast.ClassDef)
-        says = _python_says(node, text)
-        yield Unit(here, (first, last), text, says, is_function=not is_class)
-        if is_class:
-            yield from _defined(node, here, lines)
+def _defined(tree: ast.AST, lines: Sequence[str]) -> Iterator[Unit]:
+    # A file may nest deeper than Python calls itself: a stack of our own holds what is to come.
+    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if isinstance(node, _Definition):
+            path = (*path, node.name)
+            yield _python_unit(node, path, lines)
+        is_open = isinstance(node, ast.Module | ast.If | ast.Try | ast.ClassDef)
+        if is_open and len(path) < _DEEPEST:
+            waiting += [(child, path) for child in reversed([*ast.iter_child_nodes(node)])]
+
+
+def _python_unit(node: _Definition, path: tuple[str, ...], lines: Sequence[str]) -> Unit:
+    first = min((node.lineno, *(one.lineno for one in node.decorator_list)))
+    last = node.end_lineno or node.lineno
+    text = dedent("\n".join(lines[first - 1 : last]))
+    is_function = not isinstance(node, ast.ClassDef)
+    return Unit(path, (first, last), text, _python_says(node, text), is_function=is_function)
 
 
 def _python_says(node: _Definition, text: str) -> Callable[[str], Hashable]:
@@ -169,20 +199,31 @@ def _python_says(node: _Definition, text: str) -> Callable[[str], Hashable]:
 # Other languages.
 
 
-def _in_tree(node: Node, path: tuple[str, ...], data: bytes) -> Iterator[Unit]:
-    for child in node.named_children:
-        name = _name_of(child, data) if _DEFINES.fullmatch(child.type) else ""
-        if not name:
-            if _HOLDS.search(child.type):
-                yield from _in_tree(child, path, data)
-            continue
-        here = (*path, name)
-        lines = (child.start_point[0] + 1, child.end_point[0] + 1)
-        begin = data.rfind(b"\n", 0, child.start_byte) + 1
-        text = dedent(data[begin : child.end_byte].decode(errors="surrogateescape"))
-        is_function = _FUNCTION.match(child.type) is not None
-        yield Unit(here, lines, text, _tree_says(child, data), is_function=is_function)
-        yield from _in_tree(child, here, data)
+def _in_tree(root: Node, data: bytes) -> Iterator[Unit]:
+    waiting = [(child, tuple[str, ...]()) for child in reversed(root.named_children)]
+    while waiting:
+        node, path = waiting.pop()
+        name = _name_of(node, data) if _DEFINES.fullmatch(node.type) else ""
+        if name:
+            path = (*path, name)
+            yield _tree_unit(node, path, data)
+        if (name or _HOLDS.search(node.type)) and len(path) < _DEEPEST:
+            waiting += [(child, path) for child in reversed(node.named_children)]
+
+
+def _tree_unit(node: Node, path: tuple[str, ...], data: bytes) -> Unit:
+    lines = (node.start_point[0] + 1, node.end_point[0] + 1)
+    begin = data.rfind(b"\n", 0, node.start_byte) + 1
+    end = data.find(b"\n", node.end_byte)
+    behind = data[node.end_byte : end if end >= 0 else len(data)]
+    return Unit(
+        path,
+        lines,
+        dedent(data[begin : node.end_byte].decode(errors="surrogateescape")),
+        _tree_says(node, data),
+        is_function=_FUNCTION.match(node.type) is not None,
+        beside=(data[begin : node.start_byte].strip(), behind.strip()),
+    )
 
 
 def _name_of(node: Node, data: bytes) -> str:
@@ -201,10 +242,20 @@ def _tree_says(node: Node, data: bytes) -> Callable[[str], Hashable]:
         waiting = [node]
         while waiting:
             here = waiting.pop()
-            leaf = b"" if here.child_count else data[here.start_byte : here.end_byte]
+            is_leaf = not here.child_count or _VERBATIM.search(here.type)
+            leaf = data[here.start_byte : here.end_byte] if is_leaf else _between(here, data)
             is_own = own and leaf == own.encode() and "identifier" in here.type
             found.append((here.type, b"\0" if is_own else leaf))
-            waiting.extend(reversed(here.children))
+            if not is_leaf:
+                waiting.extend(reversed(here.children))
         return tuple(found)
 
     return says
+
+
+def _between(node: Node, data: bytes) -> bytes:
+    """Return what a node says beside its children: some grammars have no node for all of it."""
+    ends = [node.start_byte, *(child.end_byte for child in node.children)]
+    begins = [*(child.start_byte for child in node.children), node.end_byte]
+    parts = (data[end:begin].strip() for end, begin in zip(ends, begins, strict=True))
+    return b"\n".join(filter(None, parts))
