@@ -128,6 +128,8 @@ class Session:
     widths: dict[str, int] = field(default_factory=dict)
     """The cells that panes and columns were dragged to, by their names."""
     comments: list[Comment] = field(default_factory=list)
+    last_comment: int = 0
+    """The number of the newest comment that was sent: no other one is called so."""
     put_off: set[str] = field(default_factory=set)
     risen: frozenset[tuple[str, str]] = frozenset()
     drafts: dict[str, str] = field(default_factory=dict)

@@ -49,6 +49,10 @@ def test_what_was_said_before_by_others_or_of_another_number_is_no_answer():
     assert answered(_SENT._replace(id=0), {0: [(NOW + 1, "x")]}).answers == ()
 
 
+def test_a_number_that_no_comment_has_is_no_answer():
+    assert answers_in(_said(f"[{'9' * 5000}] x", "[\u0662] x").pieces) == {}
+
+
 def test_an_answer_that_is_read_twice_is_one():
     once = answered(_SENT, {2: [(NOW + 1, "So.")]})
     assert answered(once, {2: [(NOW + 1, "So."), (NOW + 2, "More.")]}).answers == ("So.", "More.")
@@ -86,6 +90,40 @@ def test_the_cursor_goes_to_a_thread_and_a_mark_there_means_no_file():
     spot = pane.spot()
     assert spot is not None
     assert (spot.key, spot.line, spot.text, spot.is_sent) == (key, 1, "", False)
+
+
+def test_the_cursor_stays_on_its_thread_among_those_on_changed_code():
+    pane = DiffPane(comments=[])
+    pane.show(diff_of_reader())
+    pane.comments += [
+        Comment("src/csvlite/reader.py", f"gone {text}", n, n, "old", text)
+        for n, text in enumerate(("first", "second", "third"))
+    ]
+    pane.lay_out()
+    threads = [at for at, place in enumerate(pane.places) if place.part is Part.COMMENT]
+    for at, text in zip(threads, ("first", "second", "third"), strict=True):
+        pane.cursor = at
+        pane.lay_out()
+        assert [comment.text for comment in pane.thread] == [text]
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("src/csvlite/reader.py:88", "src/csvlite/reader.py"),
+        ("/abroad/src/csvlite/reader.py", "src/csvlite/reader.py"),
+        ("ader.py:88", None),
+        ("src/csvlite/reader.py:\u00b2", "src/csvlite/reader.py"),
+        (f"src/csvlite/reader.py:{'9' * 5000}", "src/csvlite/reader.py"),
+    ],
+)
+def test_a_place_that_a_log_names_leads_to_its_file_alone(place: str, path: str | None):
+    pane = DiffPane()
+    pane.show(diff_of_reader())
+    pane.cursor = 0
+    before = pane.jumps
+    pane.to_place(place)
+    assert (pane.jumps > before) == (path is not None)
 
 
 async def _at_thread(console: Console) -> None:

@@ -14,6 +14,8 @@ from tui.screens.diff.rows import DiffPainter, height_of, line_room, side_room
 from tui.screens.diff.threads import thread_rows
 from tui.words.clean import plain_line, with_tabs
 from tui.words.comments import Comment
+from tui.words.figures import number_in
+from tui.words.named import named_file
 from tui.words.shifted import Spot, moves_of
 
 _SKIPPED = frozenset({Part.BLANK, Part.UNIT})
@@ -92,9 +94,12 @@ class DiffPane:
         self.heads = [i for i, place in enumerate(self.places) if self._is_head(place)]
         self.cursor = min(self.cursor, max(len(self.places) - 1, 0))
         if here is not None:
-            near = [i for i, place in enumerate(self.places) if place[:4] == here[:4]]
-            same_hunk = [i for i, place in enumerate(self.places) if place[1:3] == here[1:3]]
-            self.cursor = next(iter(near or same_hunk), self.cursor)
+            # Comments on changed code differ in `other` alone.
+            for part in (slice(None), slice(4), slice(1, 3)):
+                near = (i for i, place in enumerate(self.places) if place[part] == here[part])
+                if (found := next(near, None)) is not None:
+                    self.cursor = found
+                    break
 
     def _is_head(self, place: Place) -> bool:
         """Say if what is seen at once begins here: a hunk, or a file that has none to show."""
@@ -274,17 +279,20 @@ class DiffPane:
 
     def to_place(self, text: str) -> None:
         """To `src/a.py:88`, or to the file where the line is not in the diff."""
-        path, _, number = text.partition(":")
         if self.diff is None:
             return
-        files = [i for i, file in enumerate(self.diff.files) if file.path.endswith(path)]
-        if not files:
+        paths = [file.path for file in self.diff.files]
+        file, number = named_file(paths, text), ""
+        if file is None:
+            path, _, number = text.rpartition(":")
+            file = named_file(paths, path)
+        if file is None:
             return
-        self.to_file(files[0])
-        wanted = int(number) if number.isdigit() else -1
+        self.to_file(file)
+        wanted = number_in(number)
         for index, place in enumerate(self.places):
-            lines = self._lines(place) if place.file == files[0] else ()
-            if any(line.new == wanted for line in lines):
+            lines = self._lines(place) if place.file == file else ()
+            if wanted is not None and any(line.new == wanted for line in lines):
                 self._jump(index)
                 return
 

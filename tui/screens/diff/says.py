@@ -91,8 +91,9 @@ class Commenting(Controller):
             self.refuse("send", "there is no pending comment")
             return
         known = self.pane.known_keys()
-        last = max((comment.id for comment in self.session.comments), default=0)
+        last = max((self.session.last_comment, *(each.id for each in self.session.comments)))
         numbered = {each: last + n for n, each in enumerate(pending, 1)}
+        self.session.last_comment = last + len(pending)
         parts = [_as_words(each, n, is_stale=each.key not in known) for each, n in numbered.items()]
         text = "\n\n".join((*parts, _ANSWER))
         if worker.phase is not Phase.RUNNING:

@@ -25,7 +25,7 @@ from tui.screens.diff.reading import Reading
 from tui.screens.diff.result import Result
 from tui.screens.diff.says import Commenting
 from tui.screens.diff.view import DiffView
-from tui.words.figures import some
+from tui.words.figures import number_in, some
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here, sentence_of
 
@@ -208,7 +208,8 @@ class DiffScreen(Board):
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.pane.path_and_line.rpartition(":")
-        return (path, int(line)) if line.isdigit() and path else (self.pane.path_and_line, 0)
+        number = number_in(line)
+        return (path, number) if number is not None and path else (self.pane.path_and_line, 0)
 
     # Seeing.
 

@@ -8,6 +8,7 @@ from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, clickable, row_width, wor
 from tui.kit.screen import Board, Controller
 from tui.words.cutting import cut_path
 from tui.words.figures import MINUS, some
+from tui.words.named import named_file
 from tui.words.said import present_change
 
 _MOST_LINES = 80
@@ -55,8 +56,11 @@ class Files(Controller):
         worker = self.here()
         found = await self.session.bridge.diff(self.run_id, worker.worker, worker.attempt)
         files = found.files if isinstance(found, ChangeDiff) else ()
-        path = place.partition(":")[0]
-        file = next((one for one in files if _names(path, one.path)), None)
+        paths = [one.path for one in files]
+        number = named_file(paths, place)
+        if number is None:
+            number = named_file(paths, place.rpartition(":")[0])
+        file = None if number is None else files[number]
         if file is None or not file.hunks:
             return []
         hunks = some(len(file.hunks), "hunk")
@@ -69,11 +73,6 @@ class Files(Controller):
             left = some(len(rows) - _MOST_LINES, "line")
             rows = [*rows[:_MOST_LINES], ("", f"{left} more: {key} shows the whole diff")]
         return rows
-
-
-def _names(path: str, known: str) -> bool:
-    """Say if a path of a tool, perhaps an absolute one, is a file of the change."""
-    return path == known or path.endswith(f"/{known}")
 
 
 def _file_row(file: FileDiff, cells: int) -> Row:

@@ -82,7 +82,8 @@ def prompt_rows(worker: WorkerView, cells: int, most: int) -> list[Row]:
     if not worker.prompt or most < 1:
         return []
     label = "prompt "
-    said = "  ".join(line.strip() for line in worker.prompt.splitlines() if line.strip())
+    seen = worker.prompt[: cells * (most + 1) * 4]  # the rest is on no row, and costs as much
+    said = "  ".join(line.strip() for line in seen.splitlines() if line.strip())
     pieces = wrap(said, max(cells - len(label) - 2, 1), most)
     heads = [label, *[" " * len(label)] * (len(pieces) - 1)]
     return [

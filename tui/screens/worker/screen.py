@@ -29,7 +29,7 @@ from tui.screens.worker.tabs import LOG, TABS, TITLES
 from tui.screens.worker.takeover import SCREEN, TakeOver
 from tui.terminals.view import TerminalView
 from tui.words.asking import asked_of
-from tui.words.figures import some
+from tui.words.figures import number_in, some
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
 
@@ -242,7 +242,7 @@ class WorkerScreen(Board):
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.reading.log.link.partition(":")
-        return path, int(line) if line.isdigit() else 0
+        return path, number_in(line) or 0
 
     # The mouse, and the line that is searched with.
 
