@@ -58,6 +58,7 @@ from engine.agents.records import (
     content_text,
     count_of,
     edit_of,
+    input_of,
     line_of,
     number_of,
     paths_of,
@@ -463,6 +464,7 @@ class AcpStream(Reading):
                 tool=tool,
                 detail=detail,
                 command=command,
+                given=input_of(about.get("rawInput")),
             ),
         ]
 

@@ -64,7 +64,7 @@ class Asked:
     """The agent waits for a human's word; a permission is answered `allow` or `deny`.
 
     `command` is the whole command that it wants to run; `is_editable` where its client runs another
-    one that a human writes in its place.
+    one that a human writes in its place. `given` is the whole input of a tool that has no command.
     """
 
     id: str
@@ -74,6 +74,7 @@ class Asked:
     tool: str = ""
     detail: str = ""
     command: str = ""
+    given: str = ""
     is_editable: bool = False
 
 

@@ -43,6 +43,7 @@ from engine.agents.records import (
     content_text,
     count_of,
     edit_of,
+    input_of,
     line_of,
     number_of,
     paths_of,
@@ -368,7 +369,8 @@ class ClaudeStream(Reading):
                 tool=tool,
                 detail=detail,
                 command=command,
-                is_editable=bool(command),
+                given=input_of(given),
+                is_editable=_has_text_of_command(given),
             )
         ]
 
@@ -396,11 +398,16 @@ def _state(block: Record, *, is_refused: bool) -> str:
     return "failed" if block.get("is_error") is True else "done"
 
 
+def _has_text_of_command(given: Record) -> bool:
+    """Say if another text can stand in place of the command."""
+    return bool(command_of(given)) and isinstance(given.get("command"), str)
+
+
 def _verdict(given: Record, answer: str) -> dict[str, Any]:
     is_allowed, reason = verdict_of(answer)
     if is_allowed:
         return {"behavior": "allow", "updatedInput": given}
-    if (command := command_in(answer)) and command_of(given):
+    if (command := command_in(answer)) and _has_text_of_command(given):
         return {"behavior": "allow", "updatedInput": {**given, "command": command}}
     return {"behavior": "deny", "message": reason or "The user denied this."}
 

@@ -6,6 +6,7 @@ cannot be written down (a lone surrogate), or a number that is none.
 
 import json
 from collections.abc import Mapping
+from shlex import join
 from typing import Any
 
 from pydantic_core import from_json
@@ -141,8 +142,34 @@ def title_of(given: object) -> str:
 
 
 def command_of(given: object) -> str:
-    """Return the whole command of a tool's input; empty where it has none, or several."""
-    return text_of(at(given, "command")).strip()
+    """Return the whole command of a tool's input, or all of several; empty where it has none.
+
+    A command that is given word by word is quoted, so that its words do not run together.
+    """
+    several = at(given, "commands")
+    known = [at(given, key) for key in ("command", "cmd")]
+    wanted = [one for one in known if one] or (several if isinstance(several, list) else [])
+    return "\n".join(filter(None, map(_command, wanted)))
+
+
+def _command(words: object) -> str:
+    return join(map(text_of, words)) if isinstance(words, list) else text_of(words).strip()
+
+
+def input_of(given: object) -> str:
+    """Return the whole input of a tool that is about neither a command nor a file.
+
+    It is empty where the title says all of it.
+    """
+    if not isinstance(given, dict) or command_of(given) or paths_of(given):
+        return ""
+    if list(given.values()) == [title_of(given)]:
+        return ""
+    return "\n".join(f"{key}: {_value(value)}" for key, value in given.items())
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 _EDITS = (("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"))

@@ -270,7 +270,8 @@ class Watch:
         self.feed(f.RateLimitSeen(**self._about, until=_end_of(event, at)))
 
     def _ask(self, event: a.Asked, at: float) -> None:
-        whole = event.command or event.detail  # a title is one line: what runs is all of it
+        about = event.command or event.detail
+        whole = event.given or about  # a title is one line: what runs is all of it
         is_whole = event.text in {whole, f"{event.tool}: {whole}"}
         question = Question(
             id=event.id,
@@ -278,7 +279,7 @@ class Watch:
             choices=event.choices,
             asked_at=at,
             is_permission=event.is_permission,
-            about=f"{event.tool}({whole})" if event.tool else "",
+            about=f"{event.tool}({about})" if event.tool else "",
             danger=danger_of(whole or event.text) if event.is_permission else "",
             command=event.command,
             is_editable=event.is_editable,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.agents.records import count_of, edit_of, number_of, title_of
+from engine.agents.records import command_of, count_of, edit_of, input_of, number_of, title_of
 
 
 @pytest.mark.parametrize("told", [0, 3, 0.25, 2**53 - 1])
@@ -48,3 +48,27 @@ def test_an_edit_tells_how_many_lines_it_adds_and_removes(
 )
 def test_a_tool_is_titled_by_its_command(given: dict[str, object], title: str) -> None:
     assert title_of(given) == title
+
+
+@pytest.mark.parametrize(
+    ("given", "command", "whole"),
+    [
+        ({"command": " ls\nrm x "}, "ls\nrm x", ""),
+        ({"command": ["bash", "-lc", "rm -rf ~"]}, "bash -lc 'rm -rf ~'", ""),
+        ({"cmd": "ls", "path": "/w"}, "ls", ""),
+        ({"commands": ["make test", "rm -rf ~"]}, "make test\nrm -rf ~", ""),
+        ({"command": "ls", "commands": ["ls"]}, "ls", ""),
+        ({"commands": "ls"}, "", "commands: ls"),
+        ({"file_path": "a.py", "content": "x"}, "", ""),
+        ({"url": "https://x.example"}, "", ""),
+        ({"url": "https://x.example\n?y"}, "", "url: https://x.example\n?y"),
+        (
+            {"description": "harmless", "target": {"name": "prod"}},
+            "",
+            'description: harmless\ntarget: {"name": "prod"}',
+        ),
+        ("text", "", ""),
+    ],
+)
+def test_what_is_asked_for_is_known_as_a_whole(given: object, command: str, whole: str) -> None:
+    assert (command_of(given), input_of(given)) == (command, whole)
