@@ -114,7 +114,7 @@ class Deciding(Controller):
             f"allow for {worker.worker}",
             "the agent runs this text",
             allow,
-            key=f"edit {worker.worker} {question.id}",
+            key=f"edit {run} {worker.worker} {worker.attempt} {question.id}",
             may_be_empty=True,
             is_code=True,
             file="command.sh",

@@ -18,7 +18,7 @@ from tui.kit.screen import Board, Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
 from tui.words.clean import asked_head, clean, clean_block
-from tui.words.figures import some
+from tui.words.figures import number_in, some
 
 
 async def run_program(screen: Board, said: str, *words: str) -> None:
@@ -110,10 +110,11 @@ class Running(Controller):
 
     def _set_cap(self, text: str) -> None:
         run = self.session.run
-        if run is None or not text.isascii() or not text.isdigit() or int(text) < 1:
-            self.screen.say_refused("cap", f"{text!r} is not a number of slots")
+        cap = number_in(text)
+        if run is None or not cap:
+            self.screen.say_refused("cap", f"{text!r:.20} is not a number of slots")
             return
-        before, cap = run.cap, int(text)
+        before = run.cap
         said = f"up to {some(cap, 'worker')} at once"
 
         def remember() -> None:

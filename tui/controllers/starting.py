@@ -49,8 +49,10 @@ class Starting(Controller):
         async def begin(plan: Plan, wanted: Wanted) -> str | Refused:
             name, _, after = wanted.into.partition(": ")
             joined = run if run and name == run.run else None
-            if joined is None:
+            if joined is None and not name:
                 return await bridge.start(plan)
+            if joined is None:
+                return Refused(f"the run {name} is not on screen", hint="Choose another place.")
             if len(plan.steps) > 1:
                 more = f"a manifest of {len(plan.steps)} steps cannot be added to a run"
                 return Refused(more, hint="Start it as a run of its own.")

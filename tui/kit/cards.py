@@ -10,7 +10,7 @@ from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, row
 from tui.kit.bars import Hint
 from tui.kit.frames import framed
 from tui.kit.meters import meter
-from tui.words.asking import choices_of, who_asks_alike
+from tui.words.asking import choices_of, raw_of, who_asks_alike
 from tui.words.cutting import cut_path, wrap, wrap_whole
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
@@ -58,7 +58,8 @@ def _alike(worker: WorkerView, scene: Scene) -> Row:
     others = len(who_asks_alike(scene.run.workers if scene.run else (), worker)) - 1
     if others < 1:
         return ()
-    return words(Span(f", as {'another' if others == 1 else f'{others} others'}", TEXT))
+    ask = "another worker asks" if others == 1 else f"{others} other workers ask"
+    return words(Span(f", and {ask} the same", TEXT))
 
 
 def card_height(worker: WorkerView, cells: int, most: int) -> int:
@@ -217,8 +218,10 @@ def _to_question(worker: WorkerView, alike: int) -> list[tuple[str, str]]:
     """Return what answers a question that so many workers ask."""
     asked = worker.questions[0]
     if asked.is_permission:
-        edits = [("edit", "edit it")] if asked.is_editable else []
-        return [("yes", "allow once"), ("yes_wide", "for the run"), ("no", "deny"), *edits]
+        is_hiding = raw_of(asked).is_hiding
+        wide = [] if is_hiding else [("yes_wide", "for the run")]
+        edits = [("edit", "edit it")] if asked.is_editable and not is_hiding else []
+        return [("yes", "allow once"), *wide, ("no", "deny"), *edits]
     all_of_them = [("yes_wide", f"answer all {alike}")] if alike > 1 else []
     choose = [("yes", "choose")] if asked.choices else []
     words_said = ("steer", "in words" if asked.choices else "answer")

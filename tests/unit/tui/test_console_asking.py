@@ -181,7 +181,7 @@ async def test_all_who_ask_the_same_are_answered_by_the_capital():
     async with opened(three(WHICH, PIP), size=(120, 50)) as console:
         console.screen.session.worker = "port/worker_8"
         await console.press("g", "w")
-        await console.shows(", as another", "answer all 2")
+        await console.shows(", and another", "answer all 2")
         await console.do("yes_wide")
         await console.press("1", "y")
         assert answers(console) == [

@@ -22,7 +22,7 @@ def locked(made: bytes | None = b"base\nboth\n", command: str = "uv lock") -> Re
 async def test_a_generated_file_is_one_decision_and_waits_for_the_others():
     given = locked()
     async with Reviewing(given) as console:
-        await console.shows("conflict", LOCK, "make it anew: uv lock", "is still open")
+        await console.shows("conflict", LOCK, "regenerate it: uv lock", "is still open")
         await console.do("regenerate")
         await console.shows("gm refused", "io.py is still open", "n goes there")
         assert given.actions == []
@@ -34,7 +34,7 @@ async def test_the_key_makes_it_and_what_was_made_is_shown_against_the_target():
     given = locked()
     async with Reviewing(given) as console:
         await console.do("next", "take_target", "take_target")
-        await console.shows("make it anew: uv lock", "runs in the sandbox")
+        await console.shows("regenerate it: uv lock", "runs in the sandbox")
         await console.do("mark")  # nothing else is open, so it is under the cursor
         await console.shows("uv.lock was made by uv lock", "made by: uv lock", "both")
         assert given.actions[-1] == c.Regenerate(path=LOCK)

@@ -46,3 +46,13 @@ def test_only_offers_without_a_key_of_their_own_are_counted():
     offers = [Offer(idea, "", "", action) for idea in ("", "take_both", "", "no", "", "")]
     first, second, third = PLACES
     assert key_ideas(offers) == [first, "take_both", second, "no", third, ""]
+
+
+def test_what_nobody_asked_for_takes_no_key_of_what_is_read():
+    action = c.UndoChoice()
+    read = [Offer("", "one", "", action), Offer("", "two", "", action)]
+    late = Offer("", "late", "", action, is_ahead=True)
+    first, second, third = PLACES
+    assert key_ideas(read) == [first, second]
+    assert key_ideas([late, *read]) == [third, first, second]
+    assert key_ideas([read[0], late, *read, *read]) == [first, "", second, third, "", ""]

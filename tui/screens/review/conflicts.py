@@ -236,9 +236,11 @@ class Conflicts(Controller):
         found = await self.session.bridge.risks(raw.run, raw.worker)
         if isinstance(found, str):
             self.refuse("show_order", found)
-        elif self.pane.raw is not None and self.pane.raw.worker == raw.worker:
+        elif not found:
+            self.refuse("show_order", "nothing is known of the risk of its files")
+        elif _is_of(self.pane.raw, raw):
             self.pane.risks = {one.path: one for one in found}
-            self.pane.show(self.pane.raw)
+            self.pane.show(raw)
             self.screen.say("the files stand by risk, the riskiest first")
 
     async def regenerate(self, action: Regenerate) -> None:
@@ -256,11 +258,16 @@ class Conflicts(Controller):
         self._answers += 1
         if isinstance(found, str):
             self.refuse("regenerate", found)
-        elif self.pane.raw is not None and self.pane.raw.worker == found.worker:
+        elif _is_of(self.pane.raw, found):
             self.pane.show(found)
             said_next = onward(found, keys_of(self.session.keymap)) if found.is_resolved else ()
             said = Span(f"{name} was made by {command}   ", TEXT)
             self.screen.say(Span("✓ ", Ink(Role.DONE)), said, *said_next)
+
+
+def _is_of(one: "ConflictView | None", other: "ConflictView") -> bool:
+    """Say if a view is of the worker that another one is of: a name is in several runs."""
+    return one is not None and (one.run, one.worker) == (other.run, other.worker)
 
 
 def _has_to_decide(worker: WorkerView) -> bool:

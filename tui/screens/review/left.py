@@ -214,7 +214,8 @@ def _risk_rows(pane: ReviewPane, cells: int) -> list[Row]:
     """Return why the file that is looked at deserves it, while files stand by risk."""
     if not pane.risks:
         return []
-    told = pane.reasons or ("nothing stands out in it",)
+    is_known = pane.raw_path in pane.risks
+    told = pane.reasons or ("nothing stands out in it" if is_known else "its risk is not known",)
     said = [row for reason in told for row in wrap(f"- {clean(reason)}", cells - 3, 2)]
     return [(), heading("RISK", cells), *((Span("  "), Span(text, TEXT)) for text in said)]
 

@@ -52,9 +52,8 @@ class ReviewPane:
     def show(self, view: ConflictView | None) -> None:
         """Show a view; the eye stays on the matter it was on, wherever that stands now.
 
-        So does the hand where that is as open as it was: news while somebody reads
-        moves
-        neither the cursor nor what was picked.
+        So does the hand where that is as open as it was: news while somebody reads moves neither
+        the cursor nor what was picked.
         """
         name = self._name() if self.raw else None
         here, offer, offers = self.matter, self.offer, self.offers

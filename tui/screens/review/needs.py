@@ -49,6 +49,8 @@ class Needs(Controller):
         offer = self.pane.offer
         if offer:
             return self._with_next(offer)
+        if not any(self.pane.offer_of(idea) for idea in PLACES):
+            return "No proposal. Take a side."
         first, last = self.screen.key_of(PLACES[0]), self.screen.key_of(PLACES[-1])
         return f"No confident proposal. Pick one with {first} to {last}, or take a side."
 

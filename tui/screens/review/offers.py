@@ -191,9 +191,16 @@ def _line(line: LineView) -> LineView:
 
 
 def key_ideas(offers: Sequence[Offer]) -> list[str]:
-    """Return the idea of each offer's key: its own, or that of its place; else none."""
+    """Return the idea of each offer's key: its own, or that of its place; else none.
+
+    What nobody asked for is counted last: it arrives while somebody reads, and takes no key of what
+    is read.
+    """
     places = iter(PLACES)
-    return [offer.idea or next(places, "") for offer in offers]
+    late = {at for at, offer in enumerate(offers) if offer.is_ahead}
+    found = {at: one.idea or next(places, "") for at, one in enumerate(offers) if at not in late}
+    found |= {at: offers[at].idea or next(places, "") for at in sorted(late)}
+    return [found[at] for at in range(len(offers))]
 
 
 def lines_of(text: str) -> tuple[str, ...]:
@@ -323,7 +330,7 @@ def _made(
     return [
         Offer(
             "regenerate",
-            f"make it anew: {clean_code(command)}",
+            f"regenerate it: {clean_code(command)}",
             why or said,
             Regenerate(path=path),
             is_likely=is_wanted and not why,

@@ -51,11 +51,6 @@ _ORDER = (
 )
 
 
-_RESOLVED = (
-    *("diff", "land", "check", "show_check", "undo", "down", "open", "edit_all", "no_wide"),
-)
-
-
 class ReviewScreen(Board):
     """A worker's conflicts, as a card or in three columns."""
 
