@@ -2,22 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 
+import anyio
 import anyio.to_thread
 
 from engine.messages.diffs import ChangeDiff, FileSides
-from tui.kit.screen import Controller
+from tui.kit.screen import Board, Controller
 from tui.screens.diff.fates import Fate, Versions, fates_of
 from tui.screens.diff.units import can_take_apart, units_of
 from tui.words.clean import clean_tree
 
 _MOST_FILES = 100
 """A change of more files is not taken apart: nobody reads it function by function."""
-_MOST_BYTES = 4 << 20
+_MOST_BYTES = 1 << 20
 """So much is taken apart, both sides together: it costs some seconds in a thread."""
 
 
 class Outlining(Controller):
     """Ask for the files, take them apart in a thread, and say what is found beside the diff."""
+
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
+        # A thread cannot be stopped, and takes time from the screen: one is at it at once.
+        self._alone = anyio.CapacityLimiter(1)
 
     async def fates(
         self, run: str, worker: str, diff: ChangeDiff, *, attempt: int | None, against: str
@@ -34,7 +40,7 @@ class Outlining(Controller):
         found = await bridge.sides(run, worker, paths, attempt=attempt, against=against)
         if isinstance(found, str):
             return {}
-        return await anyio.to_thread.run_sync(_fates, diff, found)
+        return await anyio.to_thread.run_sync(_fates, diff, found, limiter=self._alone)
 
 
 def _fates(diff: ChangeDiff, sides: Sequence[FileSides]) -> Mapping[int, Sequence[Fate]]:

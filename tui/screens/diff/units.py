@@ -9,7 +9,7 @@ import re
 import tokenize
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import PurePosixPath
 from textwrap import dedent
@@ -180,14 +180,18 @@ def _python_unit(node: _Definition, path: tuple[str, ...], lines: Sequence[str])
 
 
 def _python_says(node: _Definition, text: str) -> Callable[[str], Hashable]:
-    def says(own: str) -> Hashable:
-        try:
-            dumped = ast.dump(node)
-        except RecursionError:
-            return object()  # equal to nothing
+    @cache
+    def whole() -> tuple[str, tuple[_Comment, ...]] | None:
         comments = _comments(text)
-        if comments is None:
-            return object()
+        try:
+            return None if comments is None else (ast.dump(node), comments)
+        except RecursionError:
+            return None
+
+    def says(own: str) -> Hashable:
+        if (known := whole()) is None:
+            return object()  # equal to nothing
+        dumped, comments = known
         if own:
             mention = rf"\b(name|id|attr)='{re.escape(own)}'"
             dumped = re.sub(mention, f"\\1='{_OWN_NAME}'", dumped)
