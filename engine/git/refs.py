@@ -15,7 +15,7 @@ _KNOWN = {"extensions.objectformat", "extensions.partialclone", "extensions.prec
 """Extensions that say nothing about worktrees, nor about the place of refs."""
 _ID = re.compile(rb"(?!0+\s*$)([0-9a-f]{40}(?:[0-9a-f]{24})?)\s*")
 _ODD = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.$|^\.|/\.|\.lock(?:/|$)")
-"""What no name of a ref holds; git passes over a file of such a name."""
+"""No name of a ref holds this; git passes over a file of such a name."""
 
 
 def has_ref_files(entries: Entries) -> bool:
