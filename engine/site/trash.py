@@ -73,12 +73,13 @@ async def lend(repo: Repo, layout: Layout, base: str, spare: Path) -> Spare | No
 def _lendable(trash: Path, target: Path) -> list[Path]:
     """Return the items with a tree on the file system of a folder, the newest first."""
     device = private_folder(target).stat().st_dev
-    found = []
-    for label in trash.glob(f"*/{LABEL}"):
+    found: list[tuple[float, str]] = []
+    # Most items have lent their tree already, so that one look is enough.
+    for item in os.listdir(trash) if trash.is_dir() else ():  # noqa: PTH208 - names are joined
         with suppress(OSError):
-            if (label.parent / TREE).lstat().st_dev == device:
-                found.append((label.stat().st_mtime, label.parent))
-    return [folder for _, folder in sorted(found, reverse=True)]
+            if os.lstat(f"{trash}/{item}/{TREE}").st_dev == device:
+                found.append((os.stat(f"{trash}/{item}/{LABEL}").st_mtime, item))  # noqa: PTH116
+    return [trash / item for _, item in sorted(found, reverse=True)]
 
 
 def _claimed(folder: Path) -> Removed | None:
