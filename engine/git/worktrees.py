@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from anyio import to_thread
 
@@ -94,7 +94,6 @@ def register(repo: Repo, path: Path, branch: str, reason: str) -> str | None:
         return None
     # Nobody else takes such a name, so nothing of anybody's is replaced.
     entry = f"{entries}/{path.name}-{secrets.token_hex(4)}"
-    draft = Path(mkdtemp(prefix="scratch-", dir=repo.plait_dir / "git"), "entry")
     gitfile = Path(place, ".git")
     contents = {
         "locked": reason,
@@ -102,19 +101,21 @@ def register(repo: Repo, path: Path, branch: str, reason: str) -> str | None:
         "commondir": "../..",
         "HEAD": f"ref: refs/heads/{branch}",
     }
+    ours = f"{repo.plait_dir}/git"
     try:
-        draft.mkdir()
-        for name, content in contents.items():
-            (draft / name).write_bytes(os.fsencode(f"{content}\n"))
-        gitfile.write_bytes(os.fsencode(f"gitdir: {entry}\n"))
-        with suppress(FileExistsError):
-            Path(entries).mkdir()
-        draft.rename(entry)
+        with TemporaryDirectory(prefix="scratch-", dir=ours, ignore_cleanup_errors=True) as folder:
+            draft = Path(folder, "entry")
+            draft.mkdir()
+            for name, content in contents.items():
+                (draft / name).write_bytes(os.fsencode(f"{content}\n"))
+            gitfile.write_bytes(os.fsencode(f"gitdir: {entry}\n"))
+            with suppress(FileExistsError):
+                Path(entries).mkdir()
+            draft.rename(entry)
     except OSError:
-        gitfile.unlink(missing_ok=True)
+        with suppress(OSError):
+            gitfile.unlink()
         return None
-    finally:
-        shutil.rmtree(draft.parent, ignore_errors=True)
     return entry
 
 
