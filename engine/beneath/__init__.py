@@ -8,7 +8,7 @@ refusals as values with their reasons. Everything here is synchronous: run it in
 
 from engine.beneath.copying import Copied, copy_as, copy_tree
 from engine.beneath.opening import Name, PathRefused, Why
-from engine.beneath.parting import Parting, join, part
+from engine.beneath.parting import Known, Parting, Sighting, join, part
 from engine.beneath.removing import move_aside, release, remove_file, remove_tree
 from engine.beneath.surveying import LastChange, Survey, last_change, survey
 from engine.beneath.walking import Bounds, EntryKind, WalkEntry, kind_of, list_tree, open_up
@@ -18,10 +18,12 @@ __all__ = [
     "Bounds",
     "Copied",
     "EntryKind",
+    "Known",
     "LastChange",
     "Name",
     "Parting",
     "PathRefused",
+    "Sighting",
     "Survey",
     "Taken",
     "WalkEntry",

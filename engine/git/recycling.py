@@ -1,25 +1,22 @@
 """Fill a workspace from the tree of one that was released, instead of from nothing.
 
-The kernel's own time of a file's last change decides: the file is used again if that is earlier
-than the moment at which our git had filled the tree, before any agent was in it. No program can set
+The index from before any agent was in the tree decides. A file is used again if it is the same
+inode at the same path, and the kernel's own time of its last change is the same. No program can set
 that time. Everything else stays in the trash, and git writes the files that are missing or differ.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from anyio import to_thread
 
 from engine.beneath import Parting, part, remove_file
 from engine.git.disk_moment import DiskMoment
 from engine.git.filled import FillNote, filled, settings_of
-from engine.git.objects import list_tree, resolve
+from engine.git.index_file import known_files
+from engine.git.objects import resolve
 from engine.git.removal import Removed, rest_of
 from engine.git.runner import Repo
-from engine.git.submodules import LINK
 from engine.git.workspace import Spare, Strategy
 
 _MOST_CHANGED = 0.5
@@ -48,22 +45,17 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     released = removed.workspace
     if released.strategy is not Strategy.WORKTREE:
         return None
-    found = await to_thread.run_sync(_proved, repo, removed)
-    if found is None:
-        return None
     index = Path(released.directory, "index")
-    shape = await repo.cache.of(("shape", found.base), partial(_shape, repo, found.base))
-    if shape.has_links or not await _is_near(repo, found.base, base, shape.files):
+    found = await to_thread.run_sync(_proved, repo, removed)
+    known = await to_thread.run_sync(known_files, index, repo.object_format)
+    if found is None or known is None:
         return None
+    files = sum(map(len, known.values()))
     head = await resolve(repo, released.refs.head)
-    if head is None:
+    if head is None or not await _is_near(repo, found.base, base, files):
         return None
-    rule = Parting(
-        before_ns=found.moment.disk_ns,
-        folders=shape.folders,
-        folder_mode=found.folder_mode,
-    )
-    return Reuse(index=index, base=(found.base, shape.files), head=head, rule=rule)
+    rule = Parting(known=known, before_ns=found.moment.disk_ns, folder_mode=found.folder_mode)
+    return Reuse(index=index, base=(found.base, files), head=head, rule=rule)
 
 
 def _proved(repo: Repo, removed: Removed) -> FillNote | None:
@@ -75,20 +67,6 @@ def _proved(repo: Repo, removed: Removed) -> FillNote | None:
     return noted if now.is_after(noted.moment) and now.folder == noted.moment.folder else None
 
 
-class _Listed(NamedTuple):
-    """A tree: how many files it has, in which folders, and if a submodule is among them."""
-
-    files: int
-    folders: frozenset[bytes]
-    has_links: bool
-
-
-async def _shape(repo: Repo, commit: str) -> _Listed:
-    entries = await list_tree(repo, commit)
-    folders = frozenset(_folders_of(entry.path for entry in entries))
-    return _Listed(len(entries), folders, any(entry.mode == LINK for entry in entries))
-
-
 async def _is_near(repo: Repo, earlier: str, base: str, count: int) -> bool:
     """Return whether most files are the same, and written by the same rules."""
     if earlier == base:
@@ -97,16 +75,6 @@ async def _is_near(repo: Repo, earlier: str, base: str, count: int) -> bool:
     names = [name for name in listing.split(b"\0") if name]
     is_ruled_anew = any(name.rpartition(b"/")[2] == b".gitattributes" for name in names)
     return not is_ruled_anew and len(names) <= _MOST_CHANGED * count
-
-
-def _folders_of(names: Iterable[bytes]) -> Iterator[bytes]:
-    seen = set()
-    for name in names:
-        folder = name.rpartition(b"/")[0]
-        while folder and folder not in seen:
-            seen.add(folder)
-            yield folder
-            folder = folder.rpartition(b"/")[0]
 
 
 def take_out(reuse: Reuse, kept_in: Path, spare: Path) -> Spare | None:

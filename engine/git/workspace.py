@@ -406,7 +406,7 @@ async def _fill(repo: Repo, wanted: WorkspaceRequest, where: Where) -> None:
         await fill(repo, wanted.base, where)
     elif not spare.is_whole:
         call = Call(writes=True, timeout_s=1800)
-        await repo.run("checkout-index", "-q", "-u", "-a", call=call, where=where)
+        await repo.run("checkout-index", "-q", "-f", "-u", "-a", call=call, where=where)
 
 
 async def fill(repo: Repo, base: str, where: Where) -> None:
