@@ -1,11 +1,20 @@
 """Moves what is not as it was made out of a tree, and puts it back."""
 
+import errno
 import os
 import stat
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.beneath.opening import FOLDER, Name, RefusedError, folder_beneath, root_folder
+from engine.beneath.opening import (
+    FOLDER,
+    Name,
+    RefusedError,
+    allow,
+    folder_beneath,
+    move,
+    root_folder,
+)
 
 Sighting = tuple[int, int]
 """The low 32 bits of a file's inode, and its `st_ctime` in nanoseconds: no program sets either."""
@@ -95,6 +104,7 @@ class _Moving:
         return kept + sum(self._entered(folder, prefix, *one) for one in inner)
 
     def _entered(self, folder: int, prefix: bytes, name: bytes, seen: os.stat_result) -> int:
+        allow(name, folder, stat.S_IRWXU)
         inside = os.open(name, FOLDER, dir_fd=folder)
         try:
             kept = self._inside(inside, prefix + name, seen)
@@ -109,17 +119,26 @@ class _Moving:
             parts = path.split(b"/") if path else []
             with folder_beneath(self._rest, parts, is_made=True) as target:
                 for name in names:
-                    os.rename(name, name, src_dir_fd=folder, dst_dir_fd=target)
+                    move(name, folder, target)
 
     def _set_back(self, folder: int, mode: int) -> None:
         """Give a touched folder the mode and the lack of attributes that git makes it with."""
         seen = os.fstat(folder)
         if (seen.st_uid, seen.st_gid) != (self._own.st_uid, self._own.st_gid):
             raise PermissionError("a folder belongs to somebody else")
-        for name in os.listxattr(folder):
+        for name in _attributes(folder):
             if name.startswith(_INHERITED):
                 os.removexattr(folder, name)
         os.fchmod(folder, mode)
+
+
+def _attributes(folder: int) -> list[str]:
+    try:
+        return os.listxattr(folder)
+    except OSError as failed:
+        if failed.errno != errno.ENOTSUP:
+            raise
+        return []  # the file system has none
 
 
 def _sighting(seen: os.stat_result) -> Sighting:
@@ -135,8 +154,9 @@ def _bring(other: int, top: int, parts: tuple[bytes, ...]) -> None:
         folder_beneath(top, folders, is_made=True) as target,
     ):
         if not (_is_folder(name, source) and _is_folder(name, target)):
-            os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+            move(name, source, target)
             return
+        allow(name, source, stat.S_IRWXU)
     with folder_beneath(other, parts) as inside:
         names = _names_in(inside)
     for inner in names:

@@ -10,11 +10,18 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Parting, part, remove_file
+from engine.beneath import (
+    Known,
+    Parting,
+    join,
+    part,
+    remove_file,
+    remove_tree,
+)
 from engine.git.disk_moment import DiskMoment
-from engine.git.filled import FillNote, filled, settings_of
-from engine.git.index_file import known_files
+from engine.git.filled import FillNote, filled, folder_mode, settings_of
 from engine.git.objects import resolve
+from engine.git.plumbing.index_file import known_files
 from engine.git.removal import Removed, rest_of
 from engine.git.runner import Repo
 from engine.git.workspace import Spare, Strategy
@@ -54,6 +61,7 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     head = await resolve(repo, released.refs.head)
     if head is None or not await _is_near(repo, found.base, base, files):
         return None
+    known = await _without(repo, known, (found.base, head))
     rule = Parting(known=known, before_ns=found.moment.disk_ns, folder_mode=found.folder_mode)
     return Reuse(index=index, base=(found.base, files), head=head, rule=rule)
 
@@ -64,28 +72,50 @@ def _proved(repo: Repo, removed: Removed) -> FillNote | None:
     now = DiskMoment.now(removed.kept_in)
     if noted is None or now is None or noted.made_by != settings_of(repo):
         return None
-    return noted if now.is_after(noted.moment) and now.folder == noted.moment.folder else None
+    if not now.is_after(noted.moment) or now.folder != noted.moment.folder:
+        return None
+    if folder_mode(Path(removed.workspace.directory)) != noted.folder_mode:
+        return None
+    return noted
 
 
 async def _is_near(repo: Repo, earlier: str, base: str, count: int) -> bool:
     """Return whether most files are the same, and written by the same rules."""
-    if earlier == base:
-        return True
-    listing = await repo.read("diff-tree", "-r", "-z", "--name-only", earlier, base)
-    names = [name for name in listing.split(b"\0") if name]
+    names = await _changed(repo, earlier, base)
     is_ruled_anew = any(name.rpartition(b"/")[2] == b".gitattributes" for name in names)
     return not is_ruled_anew and len(names) <= _MOST_CHANGED * count
 
 
+async def _without(repo: Repo, known: Known, pair: tuple[str, str]) -> Known:
+    """Return the files that the second of two commits has as well: from there they come back."""
+    left = {folder: dict(names) for folder, names in known.items()}
+    for path in await _changed(repo, *pair):
+        folder, _, name = path.rpartition(b"/")
+        left.get(folder, {}).pop(name, None)
+    return left
+
+
+async def _changed(repo: Repo, earlier: str, later: str) -> list[bytes]:
+    if earlier == later:
+        return []
+    listing = await repo.read("diff-tree", "-r", "-z", "--name-only", earlier, later)
+    return [name for name in listing.split(b"\0") if name]
+
+
 def take_out(reuse: Reuse, kept_in: Path, spare: Path) -> Spare | None:
-    """Take the untouched part of a released tree; what was touched stays beside it."""
+    """Take the untouched part of a released tree; what was touched stays beside it.
+
+    If nothing can be taken, the tree is whole again; if not even that could be done, the rest of it
+    stays beside it.
+    """
     rest = rest_of(kept_in)
-    rest.mkdir(0o700, exist_ok=True)
-    remove_file(
-        kept_in, ".git"
-    )  # says where the workspace was registered, and is none of its files
+    rest.mkdir(0o700)
+    # It says where the workspace was registered, and is none of its files.
+    remove_file(kept_in, ".git")
     kept = part(kept_in, rest, reuse.rule)
     if not kept:
+        if not any(rest.iterdir()) or join(rest, kept_in):
+            remove_tree(rest)
         return None
     kept_in.rename(spare)
     base, files = reuse.base

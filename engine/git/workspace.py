@@ -386,7 +386,7 @@ async def _register(repo: Repo, wanted: WorkspaceRequest, branch: str, private: 
     whole is tried again.
     """
     reason = ("--lock", "--reason", f"plait {wanted.attempt}")
-    # Forced, because git counts worktrees whose folder is gone; of the others, none is on the branch.
+    # Forced: git counts worktrees whose folder is gone, and of the others none is on the branch.
     words = ("worktree", "add", "-qf", *reason, "--no-checkout", str(wanted.path), branch)
     for tries_left in (4, 3, 2, 1, 0):
         await to_thread.run_sync(_clear, wanted.path, private)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.beneath import Known
-from engine.git.index_file import known_files
+from engine.git.plumbing.index_file import known_files
 from tests.support.repositories import RepositoryBuilder
 
 LONG = "long/" + "n" * 200 + "/" + "m" * 200

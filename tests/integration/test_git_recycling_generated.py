@@ -44,7 +44,7 @@ def files_of(generation: int) -> dict[str, str]:
 
 
 class Hands:
-    """What an agent can do to the files in a folder, by random; what fails is left."""
+    """Deeds of an agent on the files in a folder, by random; one that fails is left."""
 
     def __init__(self, root: Path, dice: random.Random) -> None:
         self.root, self.dice = root, dice

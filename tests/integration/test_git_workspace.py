@@ -186,9 +186,9 @@ async def test_a_branch_that_the_user_has_checked_out_is_not_moved_under_them(tm
 
 
 GONE = {
-    "by hand": 'rm -rf "$PATH_OF_FIRST"',
-    "and pruned by git": 'rm -rf "$PATH_OF_FIRST"; git worktree prune --expire=now',
-    "of the user's too": 'rm -rf "$PATH_OF_FIRST"; git worktree add -qf ../own $BRANCH; rm -r ../own',
+    "by hand": 'rm -rf "$GONE"',
+    "and pruned by git": 'rm -rf "$GONE"; git worktree prune --expire=now',
+    "of the user's too": 'rm -rf "$GONE"; git worktree add -qf ../own "$BRANCH"; rm -r ../own',
 }
 
 
@@ -201,7 +201,7 @@ async def test_a_worktree_that_is_gone_keeps_no_later_attempt_from_the_branch(
     first = await lab.prepare("r1/fix/worker_1@1")
     lab.agent(first, WORK)
     change = await lab.collect(first)
-    words = ["env", f"PATH_OF_FIRST={first.path}", f"BRANCH={first.branch}", "sh", "-ec", script]
+    words = ["env", f"GONE={first.path}", f"BRANCH={first.branch}", "sh", "-ec", script]
     await to_thread.run_sync(shell, words, lab.built.path)
 
     second = await lab.prepare("r1/fix/worker_1@2")

@@ -21,12 +21,12 @@ def known_files(index: Path, object_format: str) -> Known | None:
     None means that the index cannot be read, or lists more than files: a submodule, a conflict.
     """
     try:
-        return _Reading(index.read_bytes(), _NAME_BYTES[object_format]).all()
+        return _IndexReading(index.read_bytes(), _NAME_BYTES[object_format]).all()
     except (OSError, ValueError, KeyError, struct.error, IndexError):
         return None
 
 
-class _Reading:
+class _IndexReading:
     """One pass over the bytes of an index of version 2, 3 or 4."""
 
     def __init__(self, data: bytes, hashed: int) -> None:
