@@ -7,6 +7,7 @@ refusals as values with their reasons. Everything here is synchronous: run it in
 """
 
 from engine.beneath.copying import Copied, copy_as, copy_tree
+from engine.beneath.mounted import is_mounted
 from engine.beneath.opening import Name, PathRefused, Why
 from engine.beneath.parting import Known, Parting, Sighting, join, part
 from engine.beneath.removing import move_aside, release, remove_file, remove_tree
@@ -30,6 +31,7 @@ __all__ = [
     "Why",
     "copy_as",
     "copy_tree",
+    "is_mounted",
     "join",
     "kind_of",
     "last_change",

@@ -13,6 +13,7 @@ from anyio import to_thread
 from engine.beneath import (
     Known,
     Parting,
+    is_mounted,
     join,
     part,
     remove_file,
@@ -67,7 +68,7 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
 
 
 def _proved(repo: Repo, removed: Removed) -> FillNote | None:
-    """Return the note of a tree whose times can be trusted."""
+    """Return the note of a tree whose times can be trusted, and that nobody can write to now."""
     noted = filled(Path(removed.workspace.directory))
     now = DiskMoment.now(removed.kept_in)
     if noted is None or now is None or noted.made_by != settings_of(repo):
@@ -76,7 +77,7 @@ def _proved(repo: Repo, removed: Removed) -> FillNote | None:
         return None
     if folder_mode(Path(removed.workspace.directory)) != noted.folder_mode:
         return None
-    return noted
+    return None if is_mounted(Path(removed.kept_in)) else noted
 
 
 async def _is_near(repo: Repo, earlier: str, base: str, count: int) -> bool:

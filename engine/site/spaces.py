@@ -94,7 +94,8 @@ class GitSpaces:
     async def _lending(self, wanted: WorkspaceRequest) -> AsyncIterator[Spare | None]:
         """Yield a released tree to begin a new worktree with, if one fits.
 
-        Only where agents live behind mounts: no process of an earlier one can write to it then.
+        Only where agents live behind mounts: no process of an earlier one can write to it then,
+        unless a sandbox is still there, and nothing is lent from under that.
         """
         is_new = not await anyio.Path(wanted.directory, NOTE).exists()
         if not (is_new and wanted.is_mounted and wanted.strategy is Strategy.WORKTREE):

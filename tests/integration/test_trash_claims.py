@@ -12,6 +12,7 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from engine.beneath import is_mounted
 from engine.errors import WorkspaceError
 from engine.git import recycling, removal
 from engine.git.removal import TREE
@@ -159,6 +160,29 @@ async def test_a_restore_that_cannot_write_the_files_leaves_nothing_in_the_way(
 
     await pool.restore(space)
     assert whole(space.path) == before
+
+
+@pytest.mark.needs("bubblewrap")
+async def test_a_tree_that_a_sandbox_still_has_is_not_lent(tmp_path: Path):
+    pool = await opened(tmp_path)
+    space = await pool.lab.prepare()
+    path = space.path
+    words = ["bwrap", "--unshare-pid", "--die-with-parent", "--bind", "/", "/", "--proc", "/proc"]
+    words += ["--dev", "/dev", "--bind", path, path, "--chdir", "/", "sh", "-c", "echo up; cat"]
+    async with await anyio.open_process(words) as shell:
+        assert shell.stdout is not None
+        assert shell.stdin is not None
+        assert await shell.stdout.receive() == b"up\n"
+        await pool.release(space)
+        (item,) = await pool.items()
+        tree = pool.layout.trash / item.id / TREE
+        assert await pool.lent() is None
+        assert await to_thread.run_sync(is_mounted, tree)
+        await shell.stdin.aclose()
+        await shell.wait()
+
+    assert not await to_thread.run_sync(is_mounted, tree)
+    assert await pool.lent() is not None
 
 
 @pytest.mark.needs("bubblewrap")
