@@ -48,8 +48,6 @@ from engine.agents.reading import (
     UNAUTHORIZED,
     Closing,
     Reading,
-    retry_of_claude,
-    retry_of_codex,
 )
 from engine.agents.records import (
     Record,
@@ -72,6 +70,7 @@ from engine.agents.settings.over_acp import copy_for_acp, servers_for_session
 from engine.agents.settings.tables import TableHome
 from engine.agents.table_agent import login_of
 from engine.agents.tables import shipped_table
+from engine.agents.waiting import retry_of_claude, retry_of_codex
 from engine.errors import AgentError
 from engine.values import dataclass
 
@@ -111,6 +110,8 @@ def initialize(servers: Sequence[Record] = ()) -> bytes:
 
 class AcpStream(Reading):
     """One attempt's conversation over the protocol: one session in one process."""
+
+    retries_beside = True
 
     def __init__(
         self,

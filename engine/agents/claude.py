@@ -35,7 +35,7 @@ from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import command_in, decide, is_allowed_unasked, verdict_of
 from engine.agents.prompting import system_text, user_text
-from engine.agents.reading import INTERRUPTED, Closing, Reading, retry_of_claude
+from engine.agents.reading import INTERRUPTED, Closing, Reading
 from engine.agents.records import (
     Record,
     at,
@@ -61,6 +61,7 @@ from engine.agents.settings.claude import (
     settings_of_claude,
     wanted_login_of_claude,
 )
+from engine.agents.waiting import retry_of_claude
 from engine.values import dataclass
 
 _QUESTION_TOOL = "AskUserQuestion"
