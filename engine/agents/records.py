@@ -140,22 +140,26 @@ def paths_of(given: object) -> tuple[str, ...]:
     return tuple([v for k, v in given.items() if k in _NAMES_PATH and isinstance(v, str) and v])
 
 
-def title_of(given: object) -> str:
-    """Return a title for a tool's input, in one line: its command, its file, its question."""
+def subject_of(given: object) -> str:
+    """Return the whole of what a tool's input is about: its command, its file, its question."""
     if not isinstance(given, dict):
         return ""
     if isinstance(several := given.get("commands"), list) and several:
         given = {"command": several[0], **given}
-    for key in _TITLE_KEYS:
-        value = given.get(key)
-        if isinstance(value, str) and value.strip():
-            return value.strip().splitlines()[0][:200]
-    return ""
+    values = (given.get(key) for key in _TITLE_KEYS)
+    return next((v.strip() for v in values if isinstance(v, str) and v.strip()), "")
 
 
-def command_of(given: object) -> str:
-    """Return the whole command of a tool's input; empty where it has none, or several."""
-    return text_of(at(given, "command")).strip()
+def title_of(given: object) -> str:
+    """Return a title for a tool's input: the begin of what it is about, in one line."""
+    return next(iter(subject_of(given).splitlines()), "")[:200]
+
+
+def commands_of(given: object) -> tuple[str, ...]:
+    """Return every command that a tool's input names, whole and each once."""
+    several = at(given, "commands")
+    named = (at(given, "command"), *(several if isinstance(several, list) else ()))
+    return tuple(dict.fromkeys(filter(None, (text_of(one).strip() for one in named))))
 
 
 _EDITS = (("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"))

@@ -231,6 +231,8 @@ class Question:
         danger: What the command would do that cannot be taken back; empty where nothing is known.
         command: The whole command that a permission is about, where it is about one.
         is_editable: The agent's client runs another command that a human writes in its place.
+        needs_human: No kept answer answers it: plait does not know exactly what it is about, or
+            it is about several commands at once.
     """
 
     id: str
@@ -242,6 +244,7 @@ class Question:
     danger: str = ""
     command: str = ""
     is_editable: bool = False
+    needs_human: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +268,8 @@ class KeptAnswer:
     def answers(self, question: Question, *, worker: str, step: str) -> bool:
         """Return whether it answers a question; a pattern never answers a dangerous one."""
         if self.where not in {"", worker, step} or not question.is_permission:
+            return False
+        if question.needs_human:
             return False
         if not self.pattern:
             return question.text == self.asked

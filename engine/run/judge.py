@@ -196,6 +196,12 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
             )
         if command.is_for_run or command.scope:
             return c.Refused("an edited command can only be allowed once, not for the run")
+    if asked.needs_human and (command.is_for_run or command.scope) and not command.pattern:
+        return c.Refused(
+            "this answer cannot be kept: plait does not know the request exactly, or it is for "
+            "several commands",
+            hint="Answer it once.",
+        )
     fact = f.HumanAnswered(
         **about,
         question=wanted,

@@ -289,6 +289,7 @@ class Watch:
             danger=danger_of(whole or event.text) if event.is_permission else "",
             command=event.command,
             is_editable=event.is_editable,
+            needs_human=event.needs_human,
         )
         self.feed(f.AgentAsked(**self._about, question=question))
 

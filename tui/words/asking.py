@@ -32,6 +32,8 @@ def choices_of(worker: WorkerView) -> tuple[str, ...]:
 def who_asks_alike(workers: Sequence[WorkerView], worker: WorkerView) -> list[WorkerView]:
     """Return all who ask exactly what a worker asks first, that worker among them."""
     asked = asked_of(worker)
+    if asked and asked.needs_human:  # what plait does not know of it may differ
+        return [one for one in workers if one.worker == worker.worker]
     return [one for one in workers if asked and _is_same(asked, asked_of(one))]
 
 

@@ -7,7 +7,7 @@ import pytest
 from engine.core import facts as f
 from engine.limits import Limits
 from engine.messages import commands as c
-from engine.messages.results import Badge, Question
+from engine.messages.results import AnswerScope, Badge, Question
 from engine.phases import Phase
 from engine.plan.model import RetryMode
 from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
@@ -179,6 +179,19 @@ def test_another_command_is_refused_by_name_where_the_agent_runs_only_its_own():
     refused = refusal(told, c.Answer(worker="a", answer="allow: uv"))
     assert "runs only the command that it asked for" in refused.reason
     assert "deny" in refused.hint
+    ruling(told, c.Answer(worker="a", answer="allow"))
+
+
+def test_no_answer_is_kept_to_what_is_not_known_exactly():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    asked = Question(id="q", text="Bash: git … (cut)", is_permission=True, needs_human=True)
+    told.tell(f.AgentAsked, "a", question=asked)
+    for kept in (
+        c.Answer(worker="a", answer="allow", is_for_run=True),
+        c.Answer(worker="a", answer="allow", scope=AnswerScope.REPOSITORY),
+    ):
+        assert "cannot be kept" in refusal(told, kept).reason
     ruling(told, c.Answer(worker="a", answer="allow"))
 
 
