@@ -1,4 +1,4 @@
-"""Who asks the same: only where plait knows exactly what they ask."""
+"""Only workers whose question plait knows exactly ask the same."""
 
 from dataclasses import replace
 
