@@ -138,7 +138,7 @@ def asked_by(tool: str, given: object, tmp_path: Path, event: str = "PermissionR
 @pytest.mark.parametrize(
     ("tool", "given", "detail"),
     [
-        ("Bash", {"command": "git status; " + " " * 210 + "git push --force"}, "git status; "),
+        ("Bash", {"command": "git status; " + "echo; " * 40 + "git push --force"}, "git status; "),
         ("Bash", {"command": "git status\npush"}, "git status push"),
         ("Bash", {"command": "git \x07 status"}, "git ? status"),
         ("Bash", {"more": GIT, "command": "git push --force"}, "git status"),
