@@ -6,6 +6,7 @@ from tui.kit.screen import Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
 from tui.screens.diff.layout import Part
+from tui.screens.diff.ordering import Ordering
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.picturing import Picturing
 from tui.screens.diff.reading import Reading
@@ -105,6 +106,10 @@ class Moving(Controller):
 
     def do_show_generated(self) -> None:
         self.pane.toggle("has_generated")
+
+    def do_show_order(self) -> None:
+        order = partial(self.screen.does(Ordering).order, self.pane)
+        self.screen.begin(order, group="order", exclusive=True)
 
     def do_show_moved(self) -> None:
         self.pane.shape.open_moves.clear()

@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, keys_of
+from engine.messages.merging import FileRisk
 from tui.ink import Row
 from tui.screens.diff.fates import Fate
 from tui.screens.diff.layout import Part, Place, Shape, lay_out, lines_of, move_key
@@ -113,6 +114,12 @@ class DiffPane:
         """These stay behind when the change lands."""
         if self.shape.left_out != frozenset(keys):
             self.shape.left_out = frozenset(keys)
+            self.lay_out()
+
+    def set_risks(self, risks: Mapping[str, FileRisk]) -> None:
+        """Let the files stand by these risks; without any, as git lists them."""
+        if self.shape.risks != risks:
+            self.shape.risks = risks
             self.lay_out()
 
     def set_context(self, lines: int) -> None:
