@@ -1,10 +1,13 @@
 """Answer what is asked about candidates of a step and their mixes, and find a run's merges."""
 
+from dataclasses import replace
+
 from engine.core import effects as e
 from engine.core.state import RunState
 from engine.errors import WorkspaceError
 from engine.messages import merging as m
 from engine.messages.diffs import ChangeDiff
+from engine.messages.explaining import ExplainCandidates, Explained
 from engine.messages.results import CheckResult
 from engine.plan.model import PlannedStep
 from engine.review.desk import MergeDesk
@@ -29,7 +32,24 @@ async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.Candidate
         WorkspaceError: There is no such step.
     """
     state, planned = await _step(runs, question.run, question.step)
-    return await candidate_table(desk_of(runs, state).repo, state, planned)
+    table = await candidate_table(desk_of(runs, state).repo, state, planned)
+    return replace(table, explainer=runs.explaining.explainer(state, planned.name))
+
+
+async def explain_candidates(runs: Runs, question: ExplainCandidates) -> Explained:
+    """Return an agent's words about a step's candidates, or end the question that is under way.
+
+    Raises:
+        WorkspaceError: There is no such step, nobody can be asked, or nobody answered.
+    """
+    state, planned = await _step(runs, question.run, question.step)
+    if question.stops:
+        runs.explaining.stop(state, planned.name)
+        return Explained(is_stopped=True)
+    live, _ = await runs.worker(str(planned.workers[0].id), run=state.run)
+    table = await candidate_table(desk_of(runs, live.state).repo, live.state, planned)
+    runs.note_command(live, "Explain", "")
+    return await runs.explaining.explain(live.state, table)
 
 
 async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:

@@ -23,6 +23,7 @@ from engine.messages import merging as m
 from engine.messages import questions as q
 from engine.messages import screens as s
 from engine.messages.diffs import ChangeDiff, FileSides
+from engine.messages.explaining import ExplainCandidates
 from engine.messages.logs import LogChunk
 from engine.messages.results import (
     Change,
@@ -47,6 +48,7 @@ from engine.review.trying import try_in
 from engine.run.alternatives import (
     compare_workers,
     desk_of,
+    explain_candidates,
     list_candidates,
     read_mix,
     read_risks,
@@ -563,6 +565,7 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.ReadText: read_text,
     m.ReadMix: read_mix,
     m.ReadRisks: read_risks,
+    ExplainCandidates: explain_candidates,
     m.WeaveHunks: weave_hunks,
 }
 """The function that answers each kind of question. A test holds that the types agree."""

@@ -7,14 +7,14 @@ from anyio.abc import TaskGroup
 
 from engine.errors import EngineError
 from engine.ids import RunId, WorkerId
-from engine.limits import Limits, Usage
+from engine.limits import Usage
 from engine.merge import Formatted, HunkKey, OutsideAnswer
 from engine.messages.merging import ConflictView
 from engine.phases import Phase
 from engine.review.assisting import Assisted, Spent
 from engine.review.desk import MergeDesk
 from engine.review.inquiry import Inquiry
-from engine.work.asking import ask_agent
+from engine.work.asking import ask_agent, bounds_of
 from engine.work.helping import format_texts
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
@@ -94,11 +94,7 @@ class Ahead:
         found: OutsideAnswer | str = ""
         used = [Usage()]
         began = self._tools.clock.monotonic()
-        own = live.state.limits_of(worker)
-        bounds = Limits(
-            time_seconds=_least(own.time_seconds, rule.seconds - so_far.seconds),
-            budget_usd=_least(own.budget_usd, None if rule.usd is None else rule.usd - so_far.usd),
-        )
+        bounds = bounds_of(rule, so_far, live.state.limits_of(worker))
         scope = self._asking[live.state.run, worker] = (inquiry.key, anyio.CancelScope())
         try:
             with scope[1]:
@@ -130,8 +126,3 @@ class Ahead:
 
     def _desk(self, live: RunPort) -> MergeDesk:
         return self._tools.workshops.of(live.state.plan).merging(live.state)
-
-
-def _least(*bounds: float | None) -> float | None:
-    """Return the least of some bounds; None where there is none."""
-    return min((bound for bound in bounds if bound is not None), default=None)
