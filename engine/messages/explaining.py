@@ -1,4 +1,4 @@
-"""What crosses the port when an agent explains candidates: who can, the question, the words."""
+"""Define the question to an agent about candidates: who can be asked, and the words that come."""
 
 from typing import ClassVar
 
