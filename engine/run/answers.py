@@ -24,6 +24,7 @@ from engine.messages import questions as q
 from engine.messages import screens as s
 from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.explaining import ExplainCandidates
+from engine.messages.helping import AskAside, FormatTexts, MakeFile
 from engine.messages.logs import LogChunk
 from engine.messages.results import (
     Change,
@@ -54,6 +55,7 @@ from engine.run.alternatives import (
     read_risks,
     weave_hunks,
 )
+from engine.run.aside import ask_aside, format_texts_aside, make_file_aside
 from engine.run.judge import agent_named
 from engine.run.live_run import LiveRun
 from engine.run.moments import list_moments, make_checkpoint
@@ -566,6 +568,9 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.ReadMix: read_mix,
     m.ReadRisks: read_risks,
     ExplainCandidates: explain_candidates,
+    MakeFile: make_file_aside,
+    FormatTexts: format_texts_aside,
+    AskAside: ask_aside,
     m.WeaveHunks: weave_hunks,
 }
 """The function that answers each kind of question. A test holds that the types agree."""

@@ -11,7 +11,7 @@ from engine.limits import Usage
 from engine.merge import Formatted, HunkKey, OutsideAnswer
 from engine.messages.merging import ConflictView
 from engine.phases import Phase
-from engine.review.assisting import Assisted, Spent
+from engine.review.assisting import Assisted, Spent, is_over
 from engine.review.desk import MergeDesk
 from engine.review.inquiry import Inquiry
 from engine.work.asking import ask_agent, bounds_of
@@ -120,8 +120,7 @@ class Ahead:
     def decided(self, live: RunPort, worker: WorkerId, view: ConflictView) -> None:
         """Stop asking about a hunk that a human has decided."""
         key, scope = self._asking.get((live.state.run, worker), (None, None))
-        hunks = [hunk for file in view.files for hunk in file.hunks if hunk.key == key]
-        if scope is not None and (view.is_resolved or all(hunk.choice for hunk in hunks)):
+        if scope is not None and key is not None and is_over(view, key):
             scope.cancel()
 
     def _desk(self, live: RunPort) -> MergeDesk:

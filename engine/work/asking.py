@@ -70,11 +70,11 @@ async def ask_agent(  # noqa: PLR0913 - who asks whom about what, within which b
     Raises:
         EngineError: It could not be asked, or gave no answer.
     """
-    prompt = prompt_of(state, inquiry)
+    prompt = prompt_of(inquiry, _prompts(state, inquiry))
     said = await ask_words(
         tools, state, w, choice=choice, prompt=prompt, bounds=bounds, count=count
     )
-    return OutsideAnswer(choice.name, _answer(said), _why(said))
+    return answer_in(said, by=choice.name)
 
 
 async def ask_words(  # noqa: PLR0913 - who is asked what, where, within which bounds
@@ -118,16 +118,20 @@ def _least(*bounds: float | None) -> float | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def prompt_of(state: RunState, inquiry: Inquiry) -> str:
-    """Return the prompt: the three texts, and what each side was asked to do."""
-    base = inquiry.base
-    said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
+def _prompts(state: RunState, inquiry: Inquiry) -> list[str]:
+    """Return what each side was asked to do."""
     sides = {inquiry.incoming, inquiry.target}
-    prompts = [
+    return [
         f"{worker.id} was asked: {worker.begun.prompt.strip()}"
         for worker in state.workers.values()
         if worker.begun.prompt and (str(worker.id) in sides or worker.phase is Phase.LANDED)
     ]
+
+
+def prompt_of(inquiry: Inquiry, prompts: Sequence[str] = ()) -> str:
+    """Return the prompt: the three texts, and what is known of both sides."""
+    base = inquiry.base
+    said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
     subjects = [f"{inquiry.target} says: {subject}" for subject in inquiry.subjects]
     about = "".join(f"{line}\n" for line in (*prompts, *subjects))
     words = f"{inquiry.around}\n" if inquiry.around else ""
@@ -142,6 +146,15 @@ def prompt_of(state: RunState, inquiry: Inquiry) -> str:
         about=about,
         words=words,
     )
+
+
+def answer_in(said: str, *, by: str) -> OutsideAnswer:
+    """Return the text that an agent proposes in its last message, and its reason.
+
+    Raises:
+        AgentError: It proposes none.
+    """
+    return OutsideAnswer(by, _answer(said), _why(said))
 
 
 def _answer(said: str) -> bytes:
@@ -182,7 +195,9 @@ async def _asked(
         budget_usd=at.limits.budget_usd,
     )
     await tools.logins.keep_fresh(choice)
-    parser = await anyio.to_thread.run_sync(adapter_named(choice.adapter).parser, request)
+    # The first one who asks for an adapter reads the tables of all.
+    adapter = await anyio.to_thread.run_sync(adapter_named, choice.adapter)
+    parser = await anyio.to_thread.run_sync(adapter.parser, request)
     try:
         launched = await site.launch(at, request, {})
         keeps_stdin = launched.keeps_stdin
