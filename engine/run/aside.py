@@ -7,17 +7,16 @@ from engine.errors import WorkspaceError
 from engine.messages.helping import AskAside, FormatTexts, Made, MakeFile, Said, ThreeTexts
 from engine.plan.model import AgentChoice
 from engine.run.runs import Runs
-from engine.work.aside import formatted_aside, made_aside, said_aside
 
 
 async def make_file_aside(runs: Runs, question: MakeFile) -> Made:
     """Return the file that a command makes of a tree."""
-    return await made_aside(runs.tools, question)
+    return await runs.asides.made(question)
 
 
 async def format_texts_aside(runs: Runs, question: FormatTexts) -> tuple[ThreeTexts, ...]:
     """Return files as their formatters write them."""
-    return tuple(await formatted_aside(runs.tools, question))
+    return tuple(await runs.asides.formatted(question))
 
 
 async def ask_aside(runs: Runs, question: AskAside) -> Said:
@@ -35,4 +34,4 @@ async def ask_aside(runs: Runs, question: AskAside) -> Said:
             f"there is no agent {name!r}" if name else "no agent is named to ask",
             hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
         )
-    return await said_aside(runs.tools, question, choice)
+    return await runs.asides.said(question, choice)

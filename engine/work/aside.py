@@ -23,11 +23,13 @@ from engine.messages.events import LatestWins
 from engine.messages.helping import AskAside, FormatTexts, Made, MakeFile, Said, ThreeTexts
 from engine.plan.model import AgentChoice, Plan
 from engine.review.review import Regeneration, Unformatted
+from engine.store.layout import ASIDE
 from engine.work.asking import ask_words
 from engine.work.helping import format_texts, make_file
 from engine.work.logbook import Logbook
 from engine.work.tools import Tools
 from engine.work.trouble import Troubles
+from engine.work.workplace import terms_of
 
 
 class _Aside:
@@ -58,100 +60,115 @@ class _Aside:
         """Do nothing: there was no earlier engine."""
 
 
-@asynccontextmanager
-async def _aside(tools: Tools, plan: Plan) -> AsyncIterator[tuple[_Aside, Worker]]:
-    """Yield a made-up run and its worker; remove what they leave.
+class Asides:
+    """Makes up runs for merges that are no run's, one for each request."""
 
-    Raises:
-        WorkspaceError: Something was changed that the sandbox must not reach.
-        MechanismMissing: The manifest requires what this machine cannot enforce.
-    """
-    plan = replace(plan, runtime=replace(plan.runtime, site=""))
-    state = initial_state(RunId(secrets.token_hex(3)), tools.sites.chosen(plan))
-    first = next(iter(state.workers.values()))
-    root = tools.workspaces / state.run
-    w = replace(
-        first,
-        attempt=replace(first.attempt, number=1),
-        begun=replace(first.begun, workspace=str(root / "aside" / "tree"), made=1),
-    )
-    state = replace(state, workers={w.id: w}, started_at=tools.clock.now())
-    run = _Aside(state)
-    try:
-        yield run, w
-    finally:
-        with anyio.CancelScope(shield=True):
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._live: set[str] = set()
+
+    @asynccontextmanager
+    async def begun(self, plan: Plan) -> AsyncIterator[tuple[_Aside, Worker]]:
+        """Yield a made-up run and its worker; remove what they leave.
+
+        Raises:
+            WorkspaceError: Something was changed that the sandbox must not reach.
+            MechanismMissing: The manifest requires what this machine cannot enforce.
+        """
+        tools = self._tools
+        plan = tools.sites.chosen(replace(plan, runtime=replace(plan.runtime, site="")))
+        await tools.sites.near.admit(terms_of(plan))
+        state = initial_state(RunId(f"{ASIDE}{secrets.token_hex(3)}"), plan)
+        first = next(iter(state.workers.values()))
+        tree = tools.workspaces / state.run / "aside" / "tree"
+        w = replace(
+            first,
+            attempt=replace(first.attempt, number=1),
+            begun=replace(first.begun, workspace=str(tree), made=1),
+        )
+        run = _Aside(replace(state, workers={w.id: w}, started_at=tools.clock.now()))
+        await anyio.to_thread.run_sync(self._sweep)  # after what an engine that was killed left
+        self._live.add(state.run)
+        try:
+            yield run, w
+        finally:
+            self._live.discard(state.run)
             tools.proof.forget(state.run)
-            for folder in (root, tools.layout.run(state.run)):
-                await anyio.to_thread.run_sync(remove_tree, folder)
-    if run.violations:
-        raise WorkspaceError(f"it changed {', '.join(run.violations)}: nothing of it is taken")
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._sweep)
+        if run.violations:
+            raise WorkspaceError(f"it changed {', '.join(run.violations)}: nothing of it is taken")
 
+    def _sweep(self) -> None:
+        """Remove the folders of made-up runs that are over; their processes ended before."""
+        for place in (self._tools.workspaces, self._tools.layout.runs):
+            for folder in place.glob(f"{ASIDE}*"):
+                if folder.name not in self._live:
+                    remove_tree(folder)
 
-async def made_aside(tools: Tools, question: MakeFile) -> Made:
-    """Return the file that a command makes.
+    async def made(self, question: MakeFile) -> Made:
+        """Return the file that a command makes.
 
-    Raises:
-        EngineError: The command failed, or cannot be run here.
-    """
-    wanted = Regeneration(
-        path=os.fsencode(question.path),
-        command=question.command,
-        tree=question.tree,
-        parent=question.parent,
-        basis="",
-    )
-    async with _aside(tools, question.plan) as (run, w):
-        content = await make_file(tools, run, w, wanted)
-    return Made(content=content)
-
-
-async def formatted_aside(tools: Tools, question: FormatTexts) -> Sequence[ThreeTexts]:
-    """Return files as their formatters write them, without those that cannot be formatted.
-
-    Raises:
-        EngineError: The surroundings cannot be made.
-    """
-    files = [
-        Unformatted(
-            path=os.fsencode(one.path),
-            command=one.command,
-            texts=(one.base, one.target, one.incoming),
+        Raises:
+            EngineError: The command failed, or cannot be run here.
+        """
+        wanted = Regeneration(
+            path=os.fsencode(question.path),
+            command=question.command,
+            tree=question.tree,
+            parent=question.parent,
+            basis="",
         )
-        for one in question.files
-    ]
-    async with _aside(tools, question.plan) as (run, w):
-        found = await format_texts(tools, run, w, files, commit=question.commit)
-    return [
-        ThreeTexts(
-            path=os.fsdecode(path),
-            command=one.by,
-            base=one.base,
-            target=one.target,
-            incoming=one.incoming,
-        )
-        for path, one in found.items()
-        if one is not None
-    ]
+        async with self.begun(question.plan) as (run, w):
+            content = await make_file(self._tools, run, w, wanted)
+        return Made(content=content)
 
+    async def formatted(self, question: FormatTexts) -> Sequence[ThreeTexts]:
+        """Return files as their formatters write them, without those that cannot be formatted.
 
-async def said_aside(tools: Tools, question: AskAside, choice: AgentChoice) -> Said:
-    """Return an agent's last words, or why there are none, and what was spent in any case."""
-    used, began = [Usage()], tools.clock.monotonic()
-    bounds = Limits(time_seconds=question.seconds, budget_usd=question.usd)
-    text = problem = ""
-    try:
-        async with _aside(tools, question.plan) as (run, w):
-            text = await ask_words(
-                tools,
-                run.state,
-                w,
-                choice=choice,
-                prompt=question.prompt,
-                bounds=bounds,
-                count=used.append,
+        Raises:
+            EngineError: The surroundings cannot be made.
+        """
+        files = [
+            Unformatted(
+                path=os.fsencode(one.path),
+                command=one.command,
+                texts=(one.base, one.target, one.incoming),
             )
-    except (EngineError, OSError) as error:
-        text, problem = "", str(error)
-    spent = tools.clock.monotonic() - began
-    return Said(text=text, problem=problem, usd=used[-1].usd, seconds=spent)
+            for one in question.files
+        ]
+        async with self.begun(question.plan) as (run, w):
+            found = await format_texts(self._tools, run, w, files, commit=question.commit)
+        return [
+            ThreeTexts(
+                path=os.fsdecode(path),
+                command=one.by,
+                base=one.base,
+                target=one.target,
+                incoming=one.incoming,
+            )
+            for path, one in found.items()
+            if one is not None
+        ]
+
+    async def said(self, question: AskAside, choice: AgentChoice) -> Said:
+        """Return an agent's last words, or why there are none, and what was spent in any case."""
+        used, began = [Usage()], self._tools.clock.monotonic()
+        bounds = Limits(time_seconds=question.seconds, budget_usd=question.usd)
+        text = problem = ""
+        try:
+            await self._tools.ledger.share([choice])
+            async with self.begun(question.plan) as (run, w):
+                text = await ask_words(
+                    self._tools,
+                    run.state,
+                    w,
+                    choice=choice,
+                    prompt=question.prompt,
+                    bounds=bounds,
+                    count=used.append,
+                )
+        except (EngineError, OSError) as error:
+            text, problem = "", str(error)
+        spent = self._tools.clock.monotonic() - began
+        return Said(text=text, problem=problem, usd=used[-1].usd, seconds=spent)

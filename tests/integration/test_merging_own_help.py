@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from engine.api import Engine, own_help
-from engine.errors import EngineError, WorkspaceError
+from engine.errors import EngineError, MechanismMissing, WorkspaceError
 from engine.messages import commands as c
 from engine.messages.merging import ConflictView
 from engine.messages.questions import ListRuns
@@ -74,7 +74,8 @@ class Own(Place):
     async def is_clean(self) -> bool:
         """Nothing that was made for help is left, and no run was begun."""
         state = anyio.Path(self.environment["PLAIT_STATE_HOME"])
-        left = [one async for one in state.rglob("aside")]
+        left = [one async for one in state.rglob("aside*")]
+        left += [one async for one in anyio.Path(self.project, ".git/plait/runs").glob("*")]
         async with Engine.open(self.project, environment=self.environment) as engine:
             return not left and not await engine.port.ask(ListRuns())
 
@@ -115,6 +116,29 @@ async def test_a_command_runs_in_the_sandbox_and_touches_nothing_of_the_users(ow
     await merge.resolve(c.Regenerate(path="deps.lock"))
     assert own.built.git("status", "--porcelain") == before
     assert not target.exists()
+
+
+async def test_what_a_killed_engine_left_is_no_run_and_goes_with_the_next_help(own: Own):
+    own.says({"regenerate": {"*.lock": SORTED}})
+    own.begin()
+    left = anyio.Path(own.project, ".git/plait/runs/aside-0a1b2c/.check/rooms")
+    await left.mkdir(parents=True)
+    async with Engine.open(own.project, environment=own.environment) as engine:
+        assert not await engine.port.ask(ListRuns())
+    merge = await own.opened()
+    await merge.resolve(c.ChooseRest(choice="both", paths=("deps", "code")))
+    await merge.resolve(c.Regenerate(path="deps.lock"))
+    assert await own.is_clean()
+
+
+async def test_no_command_runs_where_less_holds_than_the_manifest_requires(own: Own):
+    own.says({"regenerate": {"*.lock": SORTED}}, runtime={"require": ["files"]})
+    own.environment["PLAIT_SANDBOX"] = "none"
+    own.begin()
+    merge = await own.opened()
+    await merge.resolve(c.ChooseRest(choice="both", paths=("deps", "code")))
+    with pytest.raises(MechanismMissing, match="files"):
+        await merge.resolve(c.Regenerate(path="deps.lock"))
 
 
 async def test_a_command_that_fails_says_so_and_decides_nothing(own: Own):

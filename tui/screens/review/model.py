@@ -162,7 +162,7 @@ class ReviewPane:
 
     @property
     def shows_result(self) -> bool:
-        """Say if the whole result can be shown: all is resolved, and it is no merge of one's own."""
+        """Say if the whole result can be shown: all is resolved, and the merge is a worker's."""
         return bool(self.shown and self.shown.is_resolved and not self.shown.doing)
 
     @property
