@@ -106,8 +106,8 @@ async def own_help(
 ) -> EngineHelp | None:
     """Return the help that a repository's manifest names; None where there is no manifest.
 
-    A manifest that git tracks is read from HEAD: what a merge brings in names no command, and
-    opens no sandbox.
+    A manifest that git tracks is read as the user's branch has it: what a merge brings in, or what
+    a rebase goes onto, names no command and opens no sandbox.
 
     Raises:
         EngineError: The manifest is wrong.
@@ -132,12 +132,21 @@ def _plan(data: bytes, top: Path) -> Plan:
 
 
 async def _manifest(repo: Repo, path: Path) -> bytes | None:
+    own = await to_thread.run_sync(_own_commit, Path(repo.git_dir))
     tracked = await repo.read("ls-files", "-z", "--", _MANIFEST)
-    listed = await repo.read("ls-tree", "-z", "--full-tree", "HEAD", "--", _MANIFEST)
+    listed = await repo.read("ls-tree", "-z", "--full-tree", own, "--", _MANIFEST)
     if listed:
-        return await repo.read("cat-file", "blob", f"HEAD:{_MANIFEST}")
+        return await repo.read("cat-file", "blob", f"{own}:{_MANIFEST}")
     if tracked:  # a side of the merge brings it
         return None
     with suppress(FileNotFoundError):
         return await to_thread.run_sync(path.read_bytes)
     return None
+
+
+def _own_commit(git_dir: Path) -> str:
+    """Return the commit of the user's own branch; while it is rebased, HEAD is another one."""
+    for kind in ("rebase-merge", "rebase-apply"):
+        with suppress(OSError):
+            return (git_dir / kind / "orig-head").read_text(encoding="ascii").strip()
+    return "HEAD"

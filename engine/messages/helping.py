@@ -11,14 +11,14 @@ from engine.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class MadeFile:
     """The file that a command made."""
 
     content: bytes
 
 
 @dataclass(frozen=True)
-class MakeFile(Ask[Made]):
+class MakeFile(Ask[MadeFile]):
     """Run a command on a tree in the sandbox, and take one file that it made.
 
     Attributes:
@@ -55,7 +55,7 @@ class FormatTexts(Ask[tuple[ThreeTexts, ...]]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class LastWords:
     """The last words of an agent, and what they cost; `problem` says why there are none."""
 
     text: str = ""
@@ -65,7 +65,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class AskAside(Ask[Said]):
+class AskAside(Ask[LastWords]):
     """Ask an agent something in an empty folder inside the sandbox.
 
     Attributes:

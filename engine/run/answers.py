@@ -47,15 +47,17 @@ from engine.review.queue import landing_order
 from engine.review.sight import require_seen
 from engine.review.trying import try_in
 from engine.run.alternatives import (
+    ask_aside,
     compare_workers,
     desk_of,
     explain_candidates,
+    format_texts_aside,
     list_candidates,
+    make_file_aside,
     read_mix,
     read_risks,
     weave_hunks,
 )
-from engine.run.aside import ask_aside, format_texts_aside, make_file_aside
 from engine.run.judge import agent_named
 from engine.run.live_run import LiveRun
 from engine.run.moments import list_moments, make_checkpoint

@@ -6,13 +6,14 @@ plan; whatever they leave on disk is removed at the end.
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
 import anyio.to_thread
 
+from engine.agents.registry import adapters
 from engine.beneath import remove_tree
 from engine.core import facts as f
 from engine.core.state import RunState, Worker, initial_state
@@ -20,7 +21,7 @@ from engine.errors import EngineError, WorkspaceError
 from engine.ids import RunId, WorkerId
 from engine.limits import Limits, Usage
 from engine.messages.events import LatestWins
-from engine.messages.helping import AskAside, FormatTexts, Made, MakeFile, Said, ThreeTexts
+from engine.messages.helping import AskAside, FormatTexts, LastWords, MadeFile, MakeFile, ThreeTexts
 from engine.plan.model import AgentChoice, Plan
 from engine.review.review import Regeneration, Unformatted
 from engine.store.layout import ASIDE
@@ -33,7 +34,7 @@ from engine.work.workplace import terms_of
 
 
 class _Aside:
-    """A run of one worker that nobody journals; it keeps what is told of it."""
+    """A run of one worker that nobody journals. It notes what changed outside, and no more."""
 
     def __init__(self, state: RunState) -> None:
         self.state = state
@@ -106,7 +107,7 @@ class Asides:
                 if folder.name not in self._live:
                     remove_tree(folder)
 
-    async def made(self, question: MakeFile) -> Made:
+    async def made(self, question: MakeFile) -> MadeFile:
         """Return the file that a command makes.
 
         Raises:
@@ -121,9 +122,9 @@ class Asides:
         )
         async with self.begun(question.plan) as (run, w):
             content = await make_file(self._tools, run, w, wanted)
-        return Made(content=content)
+        return MadeFile(content=content)
 
-    async def formatted(self, question: FormatTexts) -> Sequence[ThreeTexts]:
+    async def formatted(self, question: FormatTexts) -> tuple[ThreeTexts, ...]:
         """Return files as their formatters write them, without those that cannot be formatted.
 
         Raises:
@@ -139,7 +140,7 @@ class Asides:
         ]
         async with self.begun(question.plan) as (run, w):
             found = await format_texts(self._tools, run, w, files, commit=question.commit)
-        return [
+        return tuple(
             ThreeTexts(
                 path=os.fsdecode(path),
                 command=one.by,
@@ -149,10 +150,15 @@ class Asides:
             )
             for path, one in found.items()
             if one is not None
-        ]
+        )
 
-    async def said(self, question: AskAside, choice: AgentChoice) -> Said:
-        """Return an agent's last words, or why there are none, and what was spent in any case."""
+    async def said(self, question: AskAside) -> LastWords:
+        """Return an agent's last words, or why there are none, and what was spent in any case.
+
+        Raises:
+            WorkspaceError: There is no such agent.
+        """
+        choice = await anyio.to_thread.run_sync(_choice, question)
         used, began = [Usage()], self._tools.clock.monotonic()
         bounds = Limits(time_seconds=question.seconds, budget_usd=question.usd)
         text = problem = ""
@@ -171,4 +177,16 @@ class Asides:
         except (EngineError, OSError) as error:
             text, problem = "", str(error)
         spent = self._tools.clock.monotonic() - began
-        return Said(text=text, problem=problem, usd=used[-1].usd, seconds=spent)
+        return LastWords(text=text, problem=problem, usd=used[-1].usd, seconds=spent)
+
+
+def _choice(question: AskAside) -> AgentChoice:
+    name, assist = question.agent, question.plan.review.assist
+    if assist is not None and name in {"", assist.agent.name}:
+        return assist.agent
+    if name in adapters():
+        return AgentChoice(name=name, adapter=name)
+    raise WorkspaceError(
+        f"there is no agent {name!r}" if name else "no agent is named to ask",
+        hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
+    )

@@ -152,14 +152,15 @@ async def test_a_command_that_fails_says_so_and_decides_nothing(own: Own):
     assert await own.is_clean()
 
 
-async def test_what_a_merge_brings_in_names_no_command(own: Own):
+@pytest.mark.parametrize("doing", ["merge", "rebase"])
+async def test_what_a_merge_brings_in_names_no_command(own: Own, doing: str):
     own.says({"regenerate": {"*.lock": SORTED}})
     own.built.commit(START, "start")
     own.built.git("checkout", "-q", "-b", "side")
     own.built.commit({**THEIRS, "plait.yaml": own.manifest_text}, "their work")
     own.built.git("checkout", "-q", "main")
     own.built.commit(MINE, "my work")
-    assert own.built.try_git("merge", "side").returncode
+    assert own.built.try_git(doing, "side").returncode
     assert (own.project / "plait.yaml").exists()
     assert await own_help(own.project, own.environment) is None
     merge = await own.opened()

@@ -8,7 +8,7 @@ import pytest
 from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
 from engine.messages.results import Change
-from engine.review.risk import read_coverage, risks
+from engine.review.risks.judging import read_coverage, risks
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
