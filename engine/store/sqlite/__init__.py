@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.errors import NoSuchRun, StoreError
 from engine.ids import RunId, WorkerId
 from engine.messages.questions import RunSummary, Standing
-from engine.store.layout import Layout
+from engine.store.layout import ASIDE, Layout
 from engine.store.sqlite.agent_store import AgentStore
 from engine.store.sqlite.database import Database
 from engine.store.sqlite.run_store import SCHEMA, STANDING, RunStore
@@ -42,9 +42,10 @@ class SqliteStore:
         """Return the name of every run, in no order; nothing of it is read."""
         try:
             with os.scandir(self._layout.runs) as folders:
-                return [RunId(folder.name) for folder in folders if folder.is_dir()]
+                names = [folder.name for folder in folders if folder.is_dir()]
         except (FileNotFoundError, NotADirectoryError):
             return []
+        return [RunId(name) for name in names if not name.startswith(ASIDE)]
 
     def create(
         self, run: RunId, *, plan_json: str, core_version: int, meta: Mapping[str, str]
