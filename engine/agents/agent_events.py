@@ -64,7 +64,9 @@ class Asked:
     """The agent waits for a human's word; a permission is answered `allow` or `deny`.
 
     `command` is the whole command that it wants to run; `is_editable` where its client runs another
-    one that a human writes in its place. `given` is the whole input of a tool that has no command.
+    one that a human writes in its place. `given` is the whole input of a tool that is about neither
+    a command nor a file. `needs_human` where no kept answer may answer it: what it
+    wants is not known exactly, or it wants several things at once.
     """
 
     id: str
@@ -76,6 +78,7 @@ class Asked:
     command: str = ""
     given: str = ""
     is_editable: bool = False
+    needs_human: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")
 
 
+_DEEPEST = 201  # as deep as the quick reader goes
 _scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
 
@@ -30,7 +31,7 @@ def read_record(line: bytes) -> Record | None:
         return None
     try:
         # Twice to five times as quick as the standard library's, and as strict; what it refuses is
-        # looked at again below, since some of that (half a character, deep nesting) can be borne.
+        # looked at again below, since some of that (half a character) can be borne.
         value = from_json(line, allow_inf_nan=False, cache_strings="keys")
     except ValueError:
         value = _read_patiently(line)
@@ -45,7 +46,19 @@ def _read_patiently(line: bytes) -> object:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    return value if end == len(text) else None
+    return value if end == len(text) and not _is_deep(value) else None
+
+
+def _is_deep(value: object) -> bool:
+    """Return True for what the quick reader finds too deep: those who look into it recurse."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = (
+            one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+            for one in level
+        )
+        level = [part for parts in inner for part in parts if isinstance(part, (dict, list))]
+    return bool(level)
 
 
 def line_of(record: Mapping[str, object]) -> bytes:
@@ -128,28 +141,29 @@ def paths_of(given: object) -> tuple[str, ...]:
     return tuple([v for k, v in given.items() if k in _NAMES_PATH and isinstance(v, str) and v])
 
 
-def title_of(given: object) -> str:
-    """Return a title for a tool's input, in one line: its command, its file, its question."""
+def subject_of(given: object) -> str:
+    """Return the whole of what a tool's input is about: its command, its file, its question."""
     if not isinstance(given, dict):
         return ""
     if isinstance(several := given.get("commands"), list) and several:
         given = {"command": several[0], **given}
-    for key in _TITLE_KEYS:
-        value = given.get(key)
-        if isinstance(value, str) and value.strip():
-            return value.strip().splitlines()[0][:200]
-    return ""
+    values = (given.get(key) for key in _TITLE_KEYS)
+    return next((v.strip() for v in values if isinstance(v, str) and v.strip()), "")
 
 
-def command_of(given: object) -> str:
-    """Return the whole command of a tool's input, or all of several; empty where it has none.
+def title_of(given: object) -> str:
+    """Return a title for a tool's input: the begin of what it is about, in one line."""
+    return next(iter(subject_of(given).splitlines()), "")[:200]
+
+
+def commands_of(given: object) -> tuple[str, ...]:
+    """Return every command that a tool's input names, whole and each once.
 
     A command that is given word by word is quoted, so that its words do not run together.
     """
     several = at(given, "commands")
-    known = [at(given, key) for key in ("command", "cmd")]
-    wanted = [one for one in known if one] or (several if isinstance(several, list) else [])
-    return "\n".join(filter(None, map(_command, wanted)))
+    named = (at(given, "command"), *(several if isinstance(several, list) else ()))
+    return tuple(dict.fromkeys(filter(None, map(_command, named))))
 
 
 def _command(words: object) -> str:
@@ -159,11 +173,11 @@ def _command(words: object) -> str:
 def input_of(given: object) -> str:
     """Return the whole input of a tool that is about neither a command nor a file.
 
-    It is empty where the title says all of it.
+    It is empty where the subject says all of it.
     """
-    if not isinstance(given, dict) or command_of(given) or paths_of(given):
+    if not isinstance(given, dict) or commands_of(given) or paths_of(given):
         return ""
-    if list(given.values()) == [title_of(given)]:
+    if list(given.values()) == [subject_of(given)]:
         return ""
     return "\n".join(f"{key}: {_value(value)}" for key, value in given.items())
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.agents.records import command_of, count_of, edit_of, input_of, number_of, title_of
+from engine.agents.records import commands_of, count_of, edit_of, input_of, number_of, title_of
 
 
 @pytest.mark.parametrize("told", [0, 3, 0.25, 2**53 - 1])
@@ -55,13 +55,12 @@ def test_a_tool_is_titled_by_its_command(given: dict[str, object], title: str) -
     [
         ({"command": " ls\nrm x "}, "ls\nrm x", ""),
         ({"command": ["bash", "-lc", "rm -rf ~"]}, "bash -lc 'rm -rf ~'", ""),
-        ({"cmd": "ls", "path": "/w"}, "ls", ""),
         ({"commands": ["make test", "rm -rf ~"]}, "make test\nrm -rf ~", ""),
         ({"command": "ls", "commands": ["ls"]}, "ls", ""),
         ({"commands": "ls"}, "", "commands: ls"),
         ({"file_path": "a.py", "content": "x"}, "", ""),
         ({"url": "https://x.example"}, "", ""),
-        ({"url": "https://x.example\n?y"}, "", "url: https://x.example\n?y"),
+        ({"url": "https://x.example\n?y"}, "", ""),
         (
             {"description": "harmless", "target": {"name": "prod"}},
             "",
@@ -71,4 +70,4 @@ def test_a_tool_is_titled_by_its_command(given: dict[str, object], title: str) -
     ],
 )
 def test_what_is_asked_for_is_known_as_a_whole(given: object, command: str, whole: str) -> None:
-    assert (command_of(given), input_of(given)) == (command, whole)
+    assert ("\n".join(commands_of(given)), input_of(given)) == (command, whole)
