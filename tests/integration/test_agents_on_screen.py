@@ -209,6 +209,13 @@ def test_what_is_denied_ends_its_work(answer: str, tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_denied_ends_its_work_whatever_else_is_typed_with_it(tmp_path: Path) -> None:
+    reader = stream(tmp_path)
+    reader.feed("out", b"\x1b]777;notify;plait permission;Bash(ls)\x07")
+    reader.answer("screen-1", "deny")
+    assert TurnEnded(is_ok=True) in reader.feed("in", b"x" + CLAUDE.deny)
+
+
 def test_a_program_that_is_not_known_is_asked_in_words(tmp_path: Path) -> None:
     said = b"\x1b]777;notify;plait permission;Bash(ls)\x07"
     asked = stream(tmp_path, "agent").feed("out", said)[1]

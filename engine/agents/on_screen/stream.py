@@ -213,10 +213,10 @@ class ScreenStream(Reading):
             if data.endswith(said[0]):
                 self._said_to_it.remove(said)
                 events.append(Heard(said[1]))
-        if self._is_denied and data == self._ways.deny:
+        if self._is_denied and self._ways.deny in data:
             # Words sent too early would give the permission, so it is not talked to any more.
             events += [ProtocolReply(self._ways.leave), TurnEnded(is_ok=True)]
-        if self._is_left and data == self._ways.leave:
+        if self._is_left and self._ways.leave in data:
             events.append(TurnEnded(is_ok=True))
         is_ours = bool(events or self._said_to_it or self._answered)
         self._answered = [keys for keys in self._answered if not data.endswith(keys)]
