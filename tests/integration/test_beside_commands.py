@@ -148,6 +148,14 @@ def test_a_request_is_read_and_nothing_is_checked_out(built: RepositoryBuilder, 
     assert standing(built) == before
 
 
+def test_a_request_is_not_decided_by_words_that_contradict(
+    built: RepositoryBuilder, requested: str
+):
+    told = plait(built, "review", "7", "--target", "--incoming", path=requested)
+    assert told.returncode == 2
+    assert "cannot both apply" in told.stderr
+
+
 def test_a_request_into_a_branch_called_head_is_read(built: RepositoryBuilder, requested: str):
     built.git("push", "-q", "origin", "main:head")
     gh = Path(requested, "gh")
