@@ -176,7 +176,7 @@ class ScreenStream(Reading):
     def _ask_permission(self, call: str) -> list[AgentEvent]:
         """Ask for a permission: it is answered by the keys of the program's own dialog.
 
-        A human alone answers what is not known exactly.
+        A human alone answers it: whatever runs on the terminal can write the same notice.
         """
         withdrawn, found = self._withdrawn(), _CALL.fullmatch(call)
         tool, detail = found.groups() if found else (call, "")
@@ -190,7 +190,7 @@ class ScreenStream(Reading):
             is_permission=True,
             tool=tool,
             detail=detail,
-            needs_human=is_inexact,
+            needs_human=True,
         )
         return [*withdrawn, asked]
 
