@@ -11,6 +11,7 @@ from tui.kit.frames import framed
 from tui.kit.meters import meter
 from tui.words.asking import choices_of, who_asks_alike
 from tui.words.cutting import cut_path, wrap
+from tui.words.doable import why_not
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
@@ -199,10 +200,15 @@ _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, lis
 
 
 def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
-    """The keys that answer what a card asks, without opening it."""
+    """Return the keys that answer what a card asks, without opening it: those that work now."""
     alike = who_asks_alike(scene.run.workers if scene.run else (), worker)
     answers = _to_question(worker, len(alike)) if alike else _answers(worker, step)
-    return [Hint(scene.key(idea), label, idea) for idea, label in answers]
+    is_opened = worker.worker in scene.opened
+    return [
+        Hint(scene.key(idea), label, idea)
+        for idea, label in answers
+        if idea not in scene.forbidden and not why_not(idea, worker, step, is_opened=is_opened)
+    ]
 
 
 def _to_question(worker: WorkerView, alike: int) -> list[tuple[str, str]]:
@@ -229,6 +235,8 @@ def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
             return [("merge", "how to land"), ("diff", "diff")]
         case _ if step.is_choice_due:
             return [("diff", "diff"), ("yes", "choose"), ("no", "reject")]
+        case _ if Badge.APPROVED in worker.badges:
+            return [("land", "land"), ("diff", "diff")]
         case _:
             return [("diff", "diff"), ("yes", "approve"), ("land", "land")]
 

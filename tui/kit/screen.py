@@ -28,7 +28,7 @@ from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
 from tui.words.outcomes import CameOut, Pursued, deed_of, not_said, pursued_of
-from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
+from tui.words.reasons import ELSEWHERE
 from tui.words.scene import Scene
 from tui.words.sentences import ended, two_sentences
 
@@ -274,12 +274,8 @@ class Board(Screen[None]):
 
     def refusal(self, idea: str) -> str:
         """Return why an idea cannot be done here and now; empty where it can."""
-        if self.session.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
-            return "this is a replay"
-        if idea in READ_ONLY_IDEAS and (
-            self.session.is_read_only or self.session.view.is_read_only
-        ):
-            return "this console only watches"
+        if forbidden := self.session.why_forbidden(idea):
+            return forbidden
         if self.session.is_alone and idea.startswith("go_"):
             return f"this console was opened for one merge; {self.key_of('back')} leaves it"
         if self.doer(idea) is None:

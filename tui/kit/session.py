@@ -18,6 +18,7 @@ from tui.words.clean import clean, clean_name
 from tui.words.comments import Comment
 from tui.words.figures import how_long, lasting
 from tui.words.filtering import named_filter
+from tui.words.reasons import PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of, in_order, step_of
 from tui.words.unshown import Unshown
@@ -231,6 +232,20 @@ class Session:
         run = self.run.run if self.run else ""
         return (run, worker.worker, worker.attempt) in self.opened_diffs
 
+    def _opened(self, run: RunView | None) -> frozenset[str]:
+        """Return the workers of a run whose diff has been looked at, as it is now."""
+        if run is None or not self.opened_diffs:
+            return frozenset()
+        return frozenset(w.worker for w in run.workers if self.has_opened(w))
+
+    def why_forbidden(self, idea: str) -> str:
+        """Return why this console refuses an idea whatever is under the cursor; empty else."""
+        if self.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
+            return "this is a replay"
+        if idea in READ_ONLY_IDEAS and (self.is_read_only or self.view.is_read_only):
+            return "this console only watches"
+        return ""
+
     def live(self) -> int:
         """Return how many workers live, in all runs."""
         open_runs = [run for run in self.view.runs if run.ended_at is None]
@@ -251,6 +266,8 @@ class Session:
             fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
             risen=frozenset(worker for of, worker in self.risen if of == run_id),
             keys=self.keymap.shown_by_idea,
+            opened=self._opened(run),
+            forbidden=frozenset(filter(self.why_forbidden, READ_ONLY_IDEAS | PLAYED_OVER)),
             banner=self._banner(now),
             is_alone=self.is_alone,
             is_plain=self.palette.is_plain,

@@ -24,13 +24,20 @@ _CAN_RETRY = frozenset(
         Phase.SKIPPED,
     }
 )
+NOT_OPENED = "you have not opened its diff yet"
 _Reason = Callable[[WorkerView, StepView], str]
 
 
-def why_not(idea: str, worker: WorkerView, step: StepView) -> str:
-    """Return why this idea cannot be done to this worker now; empty where it can."""
+def why_not(idea: str, worker: WorkerView, step: StepView, *, is_opened: bool) -> str:
+    """Return why this idea cannot be done to this worker now; empty where it can.
+
+    `is_opened` says that the diff of its change has been opened: only then may it be approved.
+    """
     rule = _RULES.get(idea)
-    return rule(worker, step) if rule else ""
+    reason = rule(worker, step) if rule else ""
+    if idea == "yes" and not (reason or is_opened or worker.questions):
+        return NOT_OPENED
+    return reason
 
 
 def _is(worker: WorkerView) -> str:

@@ -32,7 +32,6 @@ from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
 from tui.screens.worker.page import limits_tab, worker_subject
 from tui.words import standing
-from tui.words.doable import why_not
 from tui.words.said import left_row, now_text
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
@@ -98,7 +97,6 @@ def test_the_keys_on_the_card_of_an_expired_login_can_be_used():
     step = step_of(run, one)
     hints = hints_of(one, step, _scene(view))
     assert [hint.idea for hint in hints] == ["retry", "diff"]
-    assert [why_not(hint.idea, one, step) for hint in hints] == ["", ""]
 
 
 @pytest.mark.parametrize(

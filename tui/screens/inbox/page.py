@@ -281,8 +281,9 @@ def _answer_rows(worker: WorkerView, step: StepView, scene: Scene) -> Iterator[t
     """Yield each idea that answers, and its row."""
     for hint in hints_of(worker, step, scene):
         yield hint.idea, words("  ", Span(f"{hint.key:<3}", KEY), Span(hint.label, TEXT))
-    if worker.questions:
+    if worker.questions and "steer" not in scene.forbidden:
         say = Span(f"{scene.key('steer'):<3}", KEY)
         yield "steer", words("  ", say, Span("send a message instead", TEXT))
-    later = Span(f"{scene.key('pause'):<3}", KEY)
-    yield "pause", words("  ", later, Span("later", TEXT), "  it keeps waiting")
+    if "pause" not in scene.forbidden:
+        later = Span(f"{scene.key('pause'):<3}", KEY)
+        yield "pause", words("  ", later, Span("later", TEXT), "  it keeps waiting")
