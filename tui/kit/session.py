@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import NamedTuple, Protocol
 
 from engine.messages.commands import Seen
@@ -23,6 +24,7 @@ from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of, in_order, step_of
 from tui.words.unshown import Unshown
 
+_REST_S = 2.0
 _GRACE_S = 2.0
 """An engine that is silent for less than this is not called lost."""
 
@@ -92,7 +94,7 @@ class Session:
 
     What screens draw and what keys act on is one frame: a view of the engine that `look` took. The
     cursor is a name, and nothing but a key moves it: a view in which its worker is gone leaves it
-    on nothing.
+    on nothing. In another run that took the screen it comes to rest after a while (`rest`).
     """
 
     bridge: Bridge
@@ -142,6 +144,7 @@ class Session:
     _frame: EngineView | None = None
     _of_run: str = ""
     _held_run: str = ""
+    _adrift_since: float | None = None
     _asked: tuple[object, ...] = (None, None, None, None)
     """The frame and the wishes that `_run` answers: a frame asks for its run a hundred times."""
     _run: RunView | None = None
@@ -162,7 +165,22 @@ class Session:
         elif self._of_run != run.run:  # it took the screen by itself: no key meant its workers
             self.worker = ""
             self.marks.clear()
+            self._adrift_since = monotonic()
         self._of_run = run.run
+
+    def rest(self, fingered_at: float) -> None:
+        """Put the cursor on the first worker of a run that took the screen by itself.
+
+        Until it has been seen, and no key has come, for a while, a key may be meant for the run
+        that was on screen before.
+        """
+        run, since = self.run, self._adrift_since
+        if since is None or run is None or not run.workers:
+            return
+        if self.worker:
+            self._adrift_since = None
+        elif monotonic() - max(since, fingered_at) >= _REST_S:
+            self.worker, self._adrift_since = in_order(run)[0].worker, None
 
     def open_run(self, run: str) -> None:
         """Look at another run because a key said so, its first worker under the cursor."""
