@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase
+from tui.words.standing import is_in_plain_folder
 
 _CAN_STOP = frozenset(Phase) - {
     Phase.LANDED,
@@ -97,6 +98,8 @@ def _land(worker: WorkerView, step: StepView) -> str:
 
 
 def _diff(worker: WorkerView, _: StepView) -> str:
+    if is_in_plain_folder(worker):
+        return f"it works in a plain folder, which has no diff; look in {worker.workspace}"
     return "" if worker.attempt or worker.change else "it has not started"
 
 

@@ -32,6 +32,7 @@ from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import Timeline
 from tui.screens.worker.page import limits_tab, worker_subject
 from tui.words import standing
+from tui.words.doable import why_not
 from tui.words.said import left_row, now_text
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
@@ -254,6 +255,21 @@ def test_a_tile_claims_no_change_before_its_files_were_looked_at():
         rows = tile(step.workers[2], step, _scene(view), (60, 12), is_focused=False)
         assert said in text_of(rows)
         assert "99 files" not in text_of(rows)
+
+
+def test_a_worker_of_a_plain_folder_says_why_it_has_no_figures_of_a_change():
+    folder = {"branch": None, "workspace": "/w", "clashes": ()}
+    view = changed(csvlite(), "port/worker_3", so_far=None, **folder)
+    step = next(step for step in view.runs[0].steps if step.name == "port")
+    one = step.workers[2]
+    assert "a plain folder has no diff" in text_of(
+        tile(one, step, _scene(view), (60, 12), is_focused=False)
+    )
+    assert "plain folder" in text_of([sentence_of(one, step, NOW)])
+    assert "look in /w" in why_not("diff", one, step, is_opened=False)
+    kept = replace(one, phase=Phase.FINISHED, change=Change(files=2, artifacts=("a", "b")))
+    rows = tile(kept, step, _scene(view), (60, 12), is_focused=False)
+    assert "2 artifacts" in text_of(rows)
 
 
 def test_a_tile_tells_what_is_left_of_its_time_and_budgets_and_warns_when_that_is_little():
@@ -575,38 +591,3 @@ def test_a_table_tells_a_change_once():
     assert "CHANGE" in head
     (row,) = (row for row in rows if "REVIEW" in row and "io.py" in row and "│" not in row)
     assert row.count("+41") == 1
-
-
-_OUT = Deed(at=NOW, kind=LogKind.OUTPUT, tail=("line 3 of a page",), count=3)
-_SAID = Deed(at=NOW - 9, kind=LogKind.SAYS, text="I look at the scanner.\n\nThen I go on.")
-_RAN = Deed(
-    at=NOW - 5, kind=LogKind.TOOL, text="Bash  pytest -q", result="exit 1, 3.1 s", tail=("F",)
-)
-
-
-@pytest.mark.parametrize(
-    ("lately", "tool", "said"),
-    [
-        ((_SAID, _OUT), None, "I look at the scanner."),
-        ((_SAID, _RAN, _OUT), None, "Bash pytest -q, exit 1, 3.1 s"),
-        ((_SAID, _RAN, _OUT), "Read  a.py", "Read a.py"),
-        ((_OUT,), None, "line 3 of a page"),
-        ((), None, "line 3 of a page"),
-    ],
-)
-def test_now_is_what_an_agent_does_or_says_and_output_only_of_one_that_tells_nothing_else(
-    lately: tuple[Deed, ...], tool: str | None, said: str
-):
-    view = csvlite()
-    one = replace(
-        view.runs[0].workers[1], lately=lately, tool=tool, last_lines=("line 3 of a page",)
-    )
-    assert now_text(one, view.runs[0].steps[1], NOW, 60) == said
-    rows = text_of(deed_rows(one, NOW, 60, 8))
-    assert ("line 3 of a page" in rows) == all(deed is _OUT for deed in lately)
-
-
-def test_output_beside_tools_stands_on_a_tile_where_it_tells_of_a_failure():
-    failed = replace(_OUT, error="Traceback (most recent call last):")
-    one = replace(csvlite().runs[0].workers[1], lately=(_SAID, failed))
-    assert "Traceback" in text_of(deed_rows(one, NOW, 60, 8))
