@@ -228,6 +228,8 @@ class FleetScreen(Board):
         if not needs:
             hint = f"{self.key_of('start')} starts a run"
             self.say_refused(self.key_of("next"), "no worker needs you", hint)
+        elif here and needs == [here.worker]:
+            self.say("it is the only worker that needs you")
         elif here and here.worker in needs:
             self.point_at(needs[(needs.index(here.worker) + by) % len(needs)])
         else:

@@ -231,7 +231,12 @@ class InboxScreen(Board):
             index = names.index(here.worker) + by if here else min(self._at, len(names) - 1)
             self.point_at(names[max(min(index, len(names) - 1), 0)])
 
-    by_next = by_row
+    def by_next(self, by: int) -> None:
+        here = self._current()
+        if here and len(self._items()) == 1:
+            self.say("it is the only item that waits for you")
+        else:
+            self.by_row(by)
 
     def by_end(self, by: int) -> None:
         self.by_row(by * len(self._items()))
