@@ -53,7 +53,7 @@ LEVELS = {
     Level.ADVISORY: ("advisory", Role.WAITING),
     Level.NONE: ("not enforced", Role.FAILED),
 }
-"""The word for each level where dimensions are listed by level, the strongest first."""
+"""The word for each level, the strongest first; `none` is also a value: it closes the network."""
 
 LEGEND = (
     ASKS,
