@@ -36,7 +36,7 @@ _MOST_OFFERED = 5
 _UNSAID = {"manifest": "a prompt", "into": "a new run"}
 """The words of a field in which nothing is chosen."""
 _NOTES = {
-    "candidates": "several agents do the same task, and you choose",
+    "candidates": "several do the task, and you choose",
     "base": "a branch or commit; empty: HEAD",
     "minutes": "per attempt; empty: as configured",
 }
