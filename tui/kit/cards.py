@@ -5,9 +5,22 @@ from collections.abc import Callable
 from engine.limits import Dimension
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase, StopCause
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, row_width, words
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    clickable,
+    cut_middle,
+    row_width,
+    words,
+)
 from tui.kit.bars import Hint
-from tui.kit.frames import framed
+from tui.kit.frames import framed, title_room
 from tui.kit.meters import meter
 from tui.words.asking import choices_of, who_asks_alike
 from tui.words.cutting import cut_path, wrap
@@ -45,10 +58,13 @@ def card(
     room = height - 6
     evidence = [*evidence[:room], *[()] * (room - len(evidence))]
     rows = [reason, (), *evidence, (), keys]
-    title = (glyph(look_of(worker)), Span(" "), *name_of(worker, step))
-    if worker.worker in scene.marks:
-        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
+    marks = (MARK, Span(" ")) if worker.worker in scene.marks else ()
+    lead = (*marks, glyph(look_of(worker)), Span(" "))
+    title = (
+        *lead,
+        *cut_middle(name_of(worker, step), title_room(size[0], ending) - row_width(lead)),
+    )
     ground = Role.PANEL if worker.worker in scene.risen else None
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)
 
@@ -174,7 +190,7 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     elif step.is_choice_due:
         then = f"choose 1 of {len(step.workers)}"
     else:
-        then = "then land"
+        then = "read, approve, land"
     reason = words(chip(look_of(worker)), Span(f"  {then}", TEXT))
     refused = Badge.LAND_REFUSED in worker.badges and worker.error
     evidence = [check_text(worker), change_text(worker) or words("no change")]

@@ -3,9 +3,9 @@
 from engine.limits import Dimension, Level
 from engine.messages.results import Change, StepView, WorkerView
 from engine.phases import Phase
-from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, spread, words
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, cut_middle, fit, row_width, spread, words
 from tui.kit.deeds import deed_rows, newest_height
-from tui.kit.frames import framed
+from tui.kit.frames import framed, title_room
 from tui.kit.meters import is_nearly, meter, strip
 from tui.words.cutting import cut_command
 from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
@@ -44,10 +44,13 @@ def tile(
 ) -> list[Row]:
     """A worker's tile of exactly this size."""
     rows = _inside(worker, step, scene, size)
-    title = (_dot(worker, scene), Span(" "), *name_of(worker, step))
-    if worker.worker in scene.marks:
-        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
+    marks = (MARK, Span(" ")) if worker.worker in scene.marks else ()
+    lead = (*marks, _dot(worker, scene), Span(" "))
+    title = (
+        *lead,
+        *cut_middle(name_of(worker, step), title_room(size[0], ending) - row_width(lead)),
+    )
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused)
 
 

@@ -24,7 +24,7 @@ from tui.ink import Role, row_width, text_of
 from tui.keys import default_keymap
 from tui.kit.bars import Hint, footer
 from tui.kit.cards import card, hints_of, question_fits
-from tui.kit.chrome import beads_of, run_line, top_bar
+from tui.kit.chrome import banner_rows, beads_of, run_line, top_bar
 from tui.kit.deeds import deed_rows
 from tui.kit.rail import CELLS, rail
 from tui.kit.tiles import tile
@@ -493,7 +493,7 @@ def test_the_run_line_counts_or_gives_way_to_a_banner():
     assert "of 8 settled" in text_of([run_line(_scene(), 120)])
     assert "3 need you" in text_of([run_line(_scene(), 80)])
     banner = _scene(banner=Banner("NO ENGINE", "for 4 s."))
-    assert text_of([run_line(banner, 80)]).startswith(" ▲ NO ENGINE  for 4 s.")
+    assert text_of(banner_rows(banner.banner, 80, 1)).startswith(" ▲ NO ENGINE  for 4 s.")
 
 
 def test_the_top_bar_keeps_the_run_and_counts_the_inbox():

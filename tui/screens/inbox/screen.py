@@ -205,13 +205,15 @@ class InboxScreen(Board):
             "down",
             "yes",
             "yes_wide",
-            "no",
             "edit",
             "steer",
+            "land",
+            "merge",
+            "retry",
+            "diff",
+            "no",
             "pause",
             "open",
-            "diff",
-            "retry",
             "mark",
         )
 
