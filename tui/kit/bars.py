@@ -21,6 +21,7 @@ from tui.ink import (
     grounded,
     row_width,
     spread,
+    text_of,
     words,
     wrapped,
 )
@@ -129,9 +130,11 @@ def message_rows(row: Row, cells: int, most: int = _MOST_ROWS) -> list[Row]:
 
 
 def sentence_rows(row: Row, cells: int) -> list[Row]:
-    """Return a sentence in one row: what follows from it, in muted ink, is left out first."""
-    if row_width(row) > cells - 2 and len(row) > 1 and row[-1].ink == MUTED:
-        row = row[:-1]
+    """Return a sentence in one row: a second one, in muted ink, is left out first."""
+    *first, last = row or (Span(""),)
+    is_second = last.ink == MUTED and text_of([tuple(first)]).rstrip().endswith((".", "?", "!"))
+    if is_second and row_width(row) > cells - 2:
+        row = tuple(first)
     return message_rows(row, cells, 2)
 
 

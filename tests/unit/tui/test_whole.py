@@ -8,7 +8,8 @@ from engine.limits import Dimension, Enforcement, Level
 from engine.messages.results import EngineView, Question, RunView
 from tests.support.consoles import opened
 from tests.support.world import NOW, FakePort, changed, csvlite, many
-from tui.ink import Span, cut_middle, row_width, text_of, wrapped
+from tui.ink import TEXT, Span, cut_middle, row_width, text_of, words, wrapped
+from tui.kit.bars import sentence_rows
 from tui.kit.lists import table_columns, table_head, table_row
 from tui.words.cutting import wrap
 from tui.words.looks import look_of
@@ -80,6 +81,24 @@ def test_a_wrapped_row_has_every_sign_of_its_text(text: str, cells: int):
 def test_only_a_message_of_more_rows_than_it_may_have_is_cut():
     rows = wrapped((Span("word " * 30),), 20, 3)
     assert [text_of([row]).endswith("…") for row in rows] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        ("It waits for your review. ", "d opens its diff.", "It waits for your review."),
+        ("It cannot be chosen: ", "you have not opened it.", "It cannot be chosen: you have not"),
+    ],
+)
+def test_a_sentence_leaves_out_the_second_one_but_never_its_own_end(
+    first: str, second: str, shown: str
+):
+    row = words(Span(first, TEXT), second)
+    assert " ".join(text_of(sentence_rows(row, 38)).split()).startswith(shown)
+    assert (second.rsplit(maxsplit=1)[-1] in text_of(sentence_rows(row, 38))) == first.endswith(
+        ": "
+    )
+    assert second in text_of(sentence_rows(row, 80))
 
 
 async def test_a_refusal_and_what_is_asked_first_stand_whole_at_80_columns():

@@ -204,7 +204,7 @@ class InboxScreen(Board):
         here = self._current()
         has_failed = here is not None and here.phase is Phase.FAILED
         then = ("retry", "diff") if has_failed else ("diff", "yes", "retry")
-        asked = ("yes", "yes_wide", "edit", "steer") if here and here.questions else ()
+        asked = ("yes", "yes_wide", "no", "edit", "steer") if here and here.questions else ()
         ideas = ("down", *asked, "land", "merge", *then, "no", "pause", "open", "mark")
         return tuple(dict.fromkeys(ideas))
 
