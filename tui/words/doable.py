@@ -41,8 +41,21 @@ def why_not(idea: str, worker: WorkerView, step: StepView, *, is_opened: bool) -
     return reason
 
 
+_STANDS = {
+    Phase.BACKING_OFF: "it waits for its next attempt",
+    Phase.REVIEWING: "it waits for review",
+    Phase.CONFLICTED: "it has a conflict",
+    Phase.LANDED: "it has landed",
+    Phase.FINISHED: "it has finished",
+    Phase.FAILED: "it has failed",
+    Phase.CANCELLED: "it was cancelled",
+    Phase.DISCARDED: "it was discarded",
+    Phase.SKIPPED: "it was skipped",
+}
+
+
 def _is(worker: WorkerView) -> str:
-    return f"it is {worker.phase.lower().replace('_', ' ')}"
+    return _STANDS.get(worker.phase) or f"it is {worker.phase.lower()}"
 
 
 def _allow(worker: WorkerView, step: StepView) -> str:
@@ -104,7 +117,7 @@ def _diff(worker: WorkerView, _: StepView) -> str:
 
 
 def _reject(worker: WorkerView, _: StepView) -> str:
-    return "" if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED} else f"{_is(worker)}"
+    return "" if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED} else _is(worker)
 
 
 def _review(worker: WorkerView, _: StepView) -> str:

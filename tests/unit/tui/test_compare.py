@@ -142,7 +142,7 @@ async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
 async def test_a_candidate_that_failed_is_said_not_to_be_choosable():
     async with Comparing() as console:
         await console.do("right")
-        await console.shows(f"{SECOND} cannot be chosen: ", "it is failed.")
+        await console.shows(f"{SECOND} cannot be chosen: ", "it has failed.")
         assert "chooses" not in console.text
 
 

@@ -10,6 +10,8 @@ from engine.phases import Phase
 from tests.support.consoles import Console, opened
 from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.kit.cards import hints_of
+from tui.words.doable import why_not
+from tui.words.standing import step_of
 
 pytestmark = pytest.mark.anyio
 REVIEW, FAILED = "port/worker_1", "port/worker_2"
@@ -87,6 +89,14 @@ async def test_a_console_that_only_watches_offers_nothing_that_acts(worker: str,
         console.app.session.worker = worker
         await console.press("escape")
         assert {idea for idea in _offered(console) if console.screen.refusal(idea)} == set()
-        assert "approve" not in console.text
+        assert "a approve" not in console.text
         assert "allow once" not in console.text
         assert "it keeps waiting" not in console.text
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_refusal_says_in_english_where_a_worker_stands(phase: Phase):
+    run = changed(csvlite(), REVIEW, phase=phase).runs[0]
+    one = next(one for one in run.workers if one.worker == REVIEW)
+    said = {why_not(idea, one, step_of(run, one), is_opened=True) for idea in ("retry", "steer")}
+    assert not any("_" in why or "it is failed" in why or "it is landed" in why for why in said)
