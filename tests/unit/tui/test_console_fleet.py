@@ -176,13 +176,3 @@ async def test_text_on_a_tile_is_selected_and_copied_while_the_tile_goes_on():
         await console.shows("all other now")
         await console.do("copy")
         assert console.app.clipboard == "find() starts"
-
-
-@pytest.mark.parametrize("screen", ["go_fleet", "go_inbox"])
-async def test_the_key_to_the_next_says_that_there_is_only_one(screen: str):
-    view = changed(changed(csvlite(), FAILED, phase=Phase.LANDED), ASKS, questions=())
-    async with opened(changed(view, ASKS, phase=Phase.LANDED)) as console:
-        console.app.session.worker = "port/worker_1"
-        await console.do(screen, "next")
-        await console.shows("it is the only")
-        assert console.app.session.worker == "port/worker_1"

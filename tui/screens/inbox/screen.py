@@ -23,6 +23,7 @@ from tui.screens.inbox.page import (
     item_list,
     nothing_waits,
 )
+from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
@@ -225,9 +226,10 @@ class InboxScreen(Board):
             self.point_at(names[max(min(index, len(names) - 1), 0)])
 
     def by_next(self, by: int) -> None:
-        here = self._current()
-        if here and len(self._items()) == 1:
-            self.say("it is the only item that waits for you")
+        names, here = [worker.worker for worker in self._items()], self._current()
+        end = names[-1 if by > 0 else 0] if names else ""
+        if here and here.worker == end:
+            self.refuse(idea_of("next", by), no_further("unanswered item", by, names, end))
         else:
             self.by_row(by)
 
