@@ -191,8 +191,8 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
     is_kept = command.is_for_run or command.scope is not None
     if asked.needs_human and is_kept and not command.pattern:
         return c.Refused(
-            "this answer cannot be kept: plait knows the request only from a terminal, or it is for "
-            "several commands",
+            "this answer cannot be kept: plait knows the request only from a terminal, or it is "
+            "for several commands",
             hint="Answer it once.",
         )
     fact = f.HumanAnswered(
