@@ -96,18 +96,13 @@ class Resolutions:
         """
         opened = await self._load(state, w)
         review = opened.review
-        match action:
-            case c.ForgetAnswer():
-                await self.memory.forget(action.key)
-                review.offers.clear()
-            case c.ConfirmAnswer():
-                await self.memory.confirm(action.key)
-                review.offers.clear()
-            case _:
-                session = await review.after(action)
-                # Saved first: a decision that a human has seen must survive a crash.
-                await self._save(state, w, _data(opened, session))
-                review.session, review.moved = session, False
+        if await self.memory.heeded(action):
+            review.offers.clear()
+        else:
+            session = await review.after(action)
+            # Saved first: a decision that a human has seen must survive a crash.
+            await self._save(state, w, _data(opened, session))
+            review.session, review.moved = session, False
         return await self._shown(state, w, opened)
 
     async def regeneration(self, state: RunState, w: Worker, path: str) -> Regeneration:

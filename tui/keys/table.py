@@ -170,7 +170,7 @@ show_check         | diff review | check output | show the check's output, and t
 show_kinds         | fleet | kinds | show only one band
 show_kinds         | worker | kinds | show only some kinds of lines; in a search, only its hits
 show_order         | fleet | order | order by need, by plan, or by node
-show_order         | review | order | order the files by risk, or as git does
+show_order         | diff review | order | order the files by risk, or as git does
 show_theme         | all | theme | choose another theme
 show_keys          | all | key file | show where your key file is
 """

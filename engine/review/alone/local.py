@@ -61,15 +61,12 @@ class MergeReview(ABC):
         """
         async with self._lock:
             review = await self._load()
+            if await self.memory.heeded(action):
+                review.offers.clear()
+                return await self._shown(review)
             match action:
                 case c.FinishResolving():
                     return await self._finished(review)
-                case c.ForgetAnswer():
-                    await self.memory.forget(action.key)
-                    review.offers.clear()
-                case c.ConfirmAnswer():
-                    await self.memory.confirm(action.key)
-                    review.offers.clear()
                 case c.Regenerate():
                     raise WorkspaceError(
                         f"only the merge of a run makes {action.path} anew, in its sandbox",

@@ -76,7 +76,7 @@ gm    | .             | .             | .             | .             | file ane
 ,v    | .             | .             | moved         | .             | .             | .
 ,c    | .             | .             | output        | .             | output        | .
 ,f    | band          | kinds         | .             | .             | .             | .
-,o    | order         | .             | .             | .             | by risk       | .
+,o    | order         | .             | by risk       | .             | by risk       | .
 ,m    | theme         | theme         | theme         | theme         | theme         | theme
 ,k    | key file      | key file      | key file      | key file      | key file      | key file
 """

@@ -30,6 +30,7 @@ from tui.screens.compare.pair import code_rows, context_rows, result_row, side_r
 from tui.screens.compare.weaving import Weaving
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.view import DiffView
+from tui.words.ends import idea_of, no_further
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
@@ -292,12 +293,16 @@ class CompareScreen(Board):
         self.candidates.point()
 
     def by_unit(self, by: int) -> None:
-        self.pane.to_file(by)
+        spots = self.pane.spots
+        if spots and not self.pane.to_file(by):
+            paths, here = {spot.path for spot in spots}, spots[self.pane.at].path
+            self.refuse(idea_of("unit", by), no_further("file", by, paths, here))
 
     def by_next(self, by: int) -> None:
         if not self.pane.to_difference(by):
-            key, way = ("next", "down") if by > 0 else ("previous", "up")
-            self.say_refused(self.key_of(key), f"no more differing hunks {way}")
+            spots = [at for at, spot in enumerate(self.pane.spots) if spot.differs]
+            reason = no_further("differing hunk", by, spots, self.pane.at)
+            self.refuse(idea_of("next", by), reason)
 
     def do_open(self) -> None:
         self.is_whole = not self.is_whole

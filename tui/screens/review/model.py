@@ -174,9 +174,12 @@ class ReviewPane:
         else:
             self.cursor = max(min(self.cursor + by, len(self.offers) - 1), 0)
 
-    def to_matter(self, by: int) -> None:
+    def to_matter(self, by: int) -> bool:
         """To the next matter."""
-        self.to(max(min(self.at + by, len(self.matters) - 1), 0))
+        at = max(min(self.at + by, len(self.matters) - 1), 0)
+        was_there = at == self.at
+        self.to(at)
+        return not was_there
 
     def to_file(self, by: int) -> bool:
         """To the first matter of the next file."""
@@ -202,7 +205,7 @@ class ReviewPane:
     def to_open(self, by: int) -> bool:
         """To the next matter that is open, round the end."""
         count = len(self.matters)
-        for offset in range(1, count + 1):
+        for offset in range(1, count):
             index = (self.at + by * offset) % count
             if self.matters[index].is_open:
                 self.to(index)
