@@ -38,6 +38,7 @@ from engine.messages.questions import (
     WaitIdle,
 )
 from engine.messages.results import EngineView, RunReport, RunView, StepResult
+from engine.patterns.background import Background
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
 from engine.port.as_heard import AsHeard
@@ -193,7 +194,8 @@ class Engine:
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:
-            tasks.start_soon(place.repo.standing.serve)
+            # Without standing gits, each question starts its own.
+            Background(tasks).start_soon(place.repo.standing.serve, failed=None)
         await sweep(tools)
         coordinator = Coordinator(Runs(tools, tasks, cap=max_workers, guests=guests))
         stack.callback(coordinator.runs.close)

@@ -176,12 +176,17 @@ class MergeDesk:
         *,
         spent: Spent | None = None,
     ) -> None:
-        """Offer an agent's answer, or show in words why there is none; tell all consoles."""
+        """Offer an agent's answer, or show in words why there is none; tell all consoles.
+
+        Raises:
+            StoreError: It is offered, but cannot be written down.
+        """
         async with self.resolutions.lock(run.state.run, worker):
             with suppress(WorkspaceError):  # a human may have decided without it
                 w = conflicted(run.state, worker)
                 view = await self.resolutions.answered(run.state, w, key, answer, spent=spent)
                 run.mention(decided_event(view))
+                await self.resolutions.keep(run.state, w)
 
     async def batch(self, state: RunState, workers: Sequence[WorkerId]) -> Batch:
         """Merge these changes onto the target in this order; leave out those that conflict.

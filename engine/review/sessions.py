@@ -16,7 +16,7 @@ from typing import Any
 from anyio import Lock, to_thread
 
 from engine.core.state import RunState, Worker
-from engine.errors import WorkspaceError
+from engine.errors import StoreError, WorkspaceError
 from engine.git.merge3 import Merger
 from engine.git.objects import set_refs
 from engine.git.runner import Repo
@@ -164,6 +164,9 @@ class Resolutions:
             WorkspaceError: There is nothing to merge any more.
         """
         review = (await self._load(state, w)).review
+        rule = review.rules.assist
+        if rule is None or review.assisted.spent(rule):
+            return None, review.assisted
         memory = await self.memory.read()
         return await to_thread.run_sync(review.unsure, memory), review.assisted
 
@@ -192,11 +195,13 @@ class Resolutions:
         review.asking[hunk.key] = by
         review.problems.pop(hunk.key, None)
         # Counted before it begins: what an engine that dies has spent is not spent again.
-        review.assisted = review.assisted.begun(hunk.key) if is_ahead else review.assisted
+        before = review.assisted
+        review.assisted = before.begun(hunk.key) if is_ahead else before
         try:
             await self._save(state, w, _data(opened, review.session))
-        except BaseException:
+        except BaseException:  # also where it is cancelled: nobody asks then
             del review.asking[hunk.key]
+            review.assisted = before
             raise
         commits = review.evidence.target.of(conflict.target.path if conflict.target else None)
         subjects = tuple(commit.subject for commit in commits)
@@ -211,7 +216,9 @@ class Resolutions:
         *,
         spent: Spent | None = None,
     ) -> ConflictView:
-        """Keep the result of asking: one more proposal, or the reason why there is none.
+        """Take the result of asking: one more proposal, or the reason why there is none.
+
+        It is shown at once, and `keep` writes it down: what is offered needs no file.
 
         Raises:
             WorkspaceError: There is nothing to decide any more.
@@ -221,8 +228,16 @@ class Resolutions:
         review.answered(key, answer)
         if spent is not None:
             review.assisted = review.assisted.ended(spent, is_answer=not isinstance(answer, str))
-        await self._save(state, w, _data(opened, review.session))
         return await self._shown(state, w, opened)
+
+    async def keep(self, state: RunState, w: Worker) -> None:
+        """Write down what is decided and answered.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        opened = await self._load(state, w)
+        await self._save(state, w, _data(opened, opened.review.session))
 
     async def finish(self, state: RunState, w: Worker) -> Finished | None:
         """Return what the decisions make; None if another conflict appears behind this one.
@@ -352,7 +367,10 @@ class Resolutions:
     async def _save(self, state: RunState, w: Worker, written: Mapping[str, Any]) -> None:
         path = self._path(state, w)
         data = json.dumps(written, separators=(",", ":")).encode()
-        await to_thread.run_sync(self._layout.make, path.parent)
+        try:
+            await to_thread.run_sync(self._layout.make, path.parent)
+        except OSError as error:
+            raise StoreError(f"{path.parent} cannot be made: {error.strerror}") from error
         await to_thread.run_sync(partial(write_atomically, path, data))
 
 
