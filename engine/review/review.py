@@ -6,7 +6,7 @@ Whose merge it is, where its decisions are kept and what becomes of the result i
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,6 +19,7 @@ from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import (
     ConflictHunk,
+    FileResult,
     Formatted,
     HunkKey,
     Idea,
@@ -80,6 +81,7 @@ class Regeneration:
         tree: The rest of the result, with every generated file as the target has it.
         parent: The commit that this tree would stand on.
         basis: The name of what it is made from.
+        mode: The file's mode in git's merge; empty where the file is not in it.
     """
 
     path: bytes
@@ -87,6 +89,7 @@ class Regeneration:
     tree: str
     parent: str
     basis: str
+    mode: str
 
 
 @dataclass(kw_only=True)
@@ -291,13 +294,24 @@ class Review:
         if results is None:
             first = [p for p in self.open_paths if not self._is_generated(os.fsencode(p))]
             raise WorkspaceError(f"{path} is made from the rest: decide {', '.join(first)} first")
+        merged = await entries_of(self.repo, self.merged.tree, [name])
+        before = await self._generated_before(frozenset(one.path for one in results))
+        tree = await result_tree(self.repo, self.merged, self.conflicts, (*results, *before))
         return Regeneration(
             path=name,
             command=command,
-            tree=await result_tree(self.repo, self.merged, self.conflicts, results),
+            tree=tree,
             parent=self.sides.ours,
             basis=basis_of(self.merged.tree, rest),
+            mode=merged[name][0] if name in merged else "",
         )
+
+    async def _generated_before(self, decided: Container[bytes]) -> list[FileResult]:
+        """Return the target's own version of each generated file that git merged by itself."""
+        merged = [os.fsencode(one.path) for one in self.evidence.merged]
+        wanted = [path for path in merged if path not in decided and self._is_generated(path)]
+        there = await entries_of(self.repo, self.sides.ours, wanted)
+        return [FileResult(path, mode, blob=blob) for path, (mode, blob) in there.items()]
 
     async def tree(self) -> str:
         """Return the tree that the decisions make.

@@ -127,7 +127,7 @@ class Resolutions:
             raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
         try:
             session = review.session.made(
-                wanted.path, content, by=wanted.command, basis=wanted.basis
+                wanted.path, content, by=wanted.command, basis=wanted.basis, mode=wanted.mode
             )
         except ValueError as error:
             raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
