@@ -95,7 +95,7 @@ _WAIT = re.compile(
     r"[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,
 )
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d)", re.IGNORECASE)
+_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)\s*(ms|h|m|s|d)", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _Number = TypeVar("_Number", int, float)
 LONGEST_LINE = 16 * 1024 * 1024

@@ -36,7 +36,7 @@ from engine.site.seam import CommandEnd
 from engine.site.shelter import Folders, GitPlaces, Job
 from engine.site.sites import LOCAL
 from engine.values import dataclass
-from engine.work.served import Program
+from engine.work.served import LONGEST, Program
 from engine.work.tools import Tools
 from engine.work.workplace import address_of, terms_of
 
@@ -265,7 +265,8 @@ class _Serving:
             for frame in chunk.frames:
                 if frame.stream in {Stream.OUT, Stream.ERR}:
                     text = rest.get(frame.stream, "") + frame.data.decode(errors="replace")
-                    *lines, rest[frame.stream] = text.replace("\r\n", "\n").split("\n")
+                    *lines, last = text.replace("\r\n", "\n").split("\n")
+                    rest[frame.stream] = last[:LONGEST]  # no more of a line is ever shown
                     for line in lines:
                         self._program.say(line)
             self._offset = chunk.next_offset

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tui.ink import head_of, tail_of, width_of
 
-_PATHLIKE = re.compile(r"[\w.@+~-]*(?:/[\w.@+~-]+)+(?::\d+)?")
+_PATHLIKE = re.compile(r"(?<![\w.@+~-])[\w.@+~-]*(?:/[\w.@+~-]+)+(?::\d+)?")
 
 
 _HASH = 6
