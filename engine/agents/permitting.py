@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from engine.agents.contract import LaunchRequest
 from engine.agents.records import line_of
 from engine.errors import AgentError
+from engine.legible import hides
 from engine.plan.model import PermissionMode
 
 _DANGERS = {
@@ -84,7 +85,8 @@ def danger_of(command: str) -> str:
     found = (
         words for pattern, words in _DANGERS.items() if re.search(pattern, command, re.IGNORECASE)
     )
-    return next(found, "")
+    hidden = "hides characters" if hides(command) else ""
+    return " and ".join(filter(None, (next(found, ""), hidden)))
 
 
 def verdict_of(answer: str) -> tuple[bool, str]:

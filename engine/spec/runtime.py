@@ -134,7 +134,7 @@ class RuntimeSpec(Section):
     """Set what applies to the whole run."""
 
     max_concurrent_workers: Count = 10
-    """The most workers that run at once in all steps. plait cuts more than 100 to 100."""
+    """The most workers that run at once in all steps. plait cuts more than 500 to 500."""
     isolation_strategy: Literal["worktree", "clone", "directory"] = "worktree"
     """`worktree`, `clone`, or `directory`: a folder with only `workspace.include`, without git."""
     execution_mode: Literal["process", "thread"] = "process"

@@ -271,9 +271,10 @@ class Watch:
 
     def _ask(self, event: a.Asked, at: float) -> None:
         whole = event.command or event.detail  # a title is one line: what runs is all of it
+        is_whole = event.text in {whole, f"{event.tool}: {whole}"}
         question = Question(
             id=event.id,
-            text=f"{event.text}\n{whole}".rstrip() if whole else event.text,
+            text=f"{event.text}\n{whole}" if whole and not is_whole else event.text,
             choices=event.choices,
             asked_at=at,
             is_permission=event.is_permission,

@@ -15,7 +15,7 @@ from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, 
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
-from tui.words.clean import clean, clean_name
+from tui.words.clean import asked_head, clean, clean_name
 from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
 from tui.words.said import mind_text, present_change, tool_text, unshown_in
 from tui.words.served import served_text
@@ -187,7 +187,7 @@ def _came_to(worker: WorkerView) -> list[str]:
     if worker.questions:
         asked = worker.questions[0]
         danger = f" (dangerous: {asked.danger})" if asked.danger else ""
-        return [f"asks{danger}: {first_line(asked.text)}"]
+        return [f"asks{danger}: {asked_head(asked.text)}"]
     if worker.error or worker.ending:
         return [first_line(worker.error or worker.ending)]
     change = present_change(worker)

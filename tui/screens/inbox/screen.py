@@ -169,7 +169,7 @@ class InboxScreen(Board):
         pane.fill(
             len(shown.rows),
             shown.rows.__getitem__,
-            of=self._of,
+            of=(self._of, pane.cells if shown.question_rows else 0),  # other rows are read anew
             more=lambda left: words(f"► {left} more rows  ", key),
         )
 
@@ -177,7 +177,7 @@ class InboxScreen(Board):
         """Return what tells one thing that is read from another: another question is read anew."""
         if worker is None:
             return ""
-        return worker.worker, worker.attempt, *(question.id for question in worker.questions[:1])
+        return worker.worker, worker.attempt, *worker.questions[:1]
 
     def _gone(self) -> Detail:
         """Say that what was under the cursor waits no more, and how to go on."""
