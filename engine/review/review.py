@@ -103,8 +103,9 @@ class Review:
         problems: Why nobody answered about a hunk.
         picked_before: What was picked last in the merges before this one.
         rules: The commands that help.
-        formatted: The files as a formatter writes them; None where it could not.
+        formatted: The files that a formatter was asked about.
         assisted: The account of who is asked ahead.
+        known_stale: The decisions that `stale` was computed for last, and what it was.
     """
 
     repo: Repo
@@ -125,9 +126,10 @@ class Review:
     problems: dict[HunkKey, str] = field(default_factory=dict)
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
     picked_before: tuple[Pick | None, ...] = ()
-    formatted: dict[bytes, Formatted | None] = field(default_factory=dict)
+    formatted: set[bytes] = field(default_factory=set)
     ideas: dict[HunkKey, Idea] = field(default_factory=dict)
     assisted: Assisted = field(default_factory=Assisted)
+    known_stale: tuple[object, frozenset[bytes]] | None = None
 
     @classmethod
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
@@ -207,7 +209,7 @@ class Review:
     async def take_formatted(self, found: Mapping[bytes, Formatted | None]) -> None:
         """Propose what the formatted versions of files come to."""
         for path, one in found.items():
-            self.formatted[path] = one
+            self.formatted.add(path)
             conflict = self.session.conflict(path)
             ideas = await to_thread.run_sync(formatted_ideas, conflict, one) if one else {}
             self.ideas.update(ideas)
@@ -262,10 +264,17 @@ class Review:
 
     @property
     def stale(self) -> frozenset[bytes]:
-        """Return the generated files that were made from another result than this one."""
-        with suppress(WorkspaceError):  # the tree says what is wrong
-            return stale(self.session, self._is_generated, self.merged.tree)
-        return frozenset()
+        """Return the generated files that were made from another result than this one.
+
+        It is computed once for each set of decisions: such a file may be long.
+        """
+        journal = self.session.journal
+        if self.known_stale is None or self.known_stale[0] != journal:
+            found: frozenset[bytes] = frozenset()
+            with suppress(WorkspaceError):  # the tree says what is wrong
+                found = stale(self.session, self._is_generated, self.merged.tree)
+            self.known_stale = (journal, found)
+        return self.known_stale[1]
 
     @property
     def _merged_files(self) -> tuple[MergedFileView, ...]:
@@ -320,7 +329,8 @@ class Review:
             WorkspaceError: Something is still open.
         """
         results = self.session.results()
-        if results is None or self.stale:
+        old = await to_thread.run_sync(lambda: self.stale)
+        if results is None or old:
             raise WorkspaceError(f"still to resolve: {', '.join(self.open_paths)}")
         key = self.session.journal
         if key not in self.trees:

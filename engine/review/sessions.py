@@ -276,7 +276,7 @@ class Resolutions:
         question = await landing_question(self._repo, state, w, target=target)
         async with self.lock(state.run, w.id):
             opened = await self._load(state, w, question=question)
-            if opened.review.is_resolved:
+            if await to_thread.run_sync(lambda: opened.review.is_resolved):
                 return await opened.review.tree()
             return tuple(opened.review.open_paths)
 
