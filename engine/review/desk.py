@@ -143,8 +143,12 @@ class MergeDesk:
         Raises:
             WorkspaceError: It has no conflicts that wait.
         """
-        async with self.resolutions.lock(state.run, worker):
-            return await self.resolutions.unsure(state, conflicted(state, worker))
+        while True:  # whoever looks at these conflicts meanwhile gets the lock in between
+            async with self.resolutions.lock(state.run, worker):
+                found = await self.resolutions.unsure(state, conflicted(state, worker))
+            question, is_cut, so_far = found
+            if not is_cut:
+                return question, so_far
 
     async def ask(
         self,

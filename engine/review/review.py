@@ -3,7 +3,6 @@
 Whose merge it is, where its decisions are kept and what becomes of the result is for others.
 """
 
-import math
 import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -234,18 +233,21 @@ class Review:
         elif answer:
             self.problems[hunk] = answer
 
-    def unsure(self, memory: Memory) -> c.AskAgent | None:
-        """Return the question about the next hunk that is open and has no likely proposal."""
+    def unsure(self, memory: Memory) -> tuple[c.AskAgent | None, bool]:
+        """Return the question about the next hunk that is open and has no likely proposal.
+
+        The second value says that the time for proposals was over before one was found: ask again.
+        """
         known = {*self.assisted.hunks, *self.answers, *self.asking}
-        offers = _Offers(self, memory, thinks_s=math.inf)
+        offers = _Offers(self, memory)
         paths = [one.path for one in self.session.conflicts if not self._is_generated(one.path)]
-        wanted = (
-            c.AskAgent(path=os.fsdecode(path), hunk=hunk.key)
-            for path in paths
-            for hunk in self.session.open_hunks(path)
-            if hunk.key not in known and not best(offers.of(path, hunk))
-        )
-        return next(wanted, None)
+        hunks = ((path, hunk) for path in paths for hunk in self.session.open_hunks(path))
+        for path, hunk in hunks:
+            if hunk.key not in known and not best(offers.of(path, hunk)):
+                if offers.is_cut:
+                    return None, True
+                return c.AskAgent(path=os.fsdecode(path), hunk=hunk.key), False
+        return None, False
 
     @property
     def open_paths(self) -> list[str]:
@@ -434,7 +436,7 @@ class Review:
 class _Offers:
     """The proposals for each hunk, computed once; no look may take long over them."""
 
-    def __init__(self, review: Review, memory: Memory, *, thinks_s: float | None = None) -> None:
+    def __init__(self, review: Review, memory: Memory) -> None:
         self._known = review.offers
         self._answers = review.answers
         self._ideas = review.ideas
@@ -444,7 +446,8 @@ class _Offers:
         self._lessons = lessons(
             review.session, lambda hunk: known.get(hunk.key, ()), review.picked_before
         )
-        self._until = time.monotonic() + (_THINKS_S if thinks_s is None else thinks_s)
+        self._until = time.monotonic() + _THINKS_S
+        self._has_made = False
         self.is_cut = False
 
     def of(self, path: bytes, hunk: ConflictHunk) -> tuple[Proposal, ...]:
@@ -455,9 +458,10 @@ class _Offers:
     def _of_texts(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
         """Return what its texts make likely; nothing if no time is left to compute that."""
         if hunk.key not in self._known:
-            if time.monotonic() > self._until:
+            if self._has_made and time.monotonic() > self._until:
                 self.is_cut = True
                 return ()
+            self._has_made = True  # however slow the machine is, each look gets further
             asked = self._answers.get(hunk.key, ())
             more = [self._ideas[hunk.key]] if hunk.key in self._ideas else []
             self._known[hunk.key] = propose(

@@ -157,8 +157,8 @@ class Resolutions:
         await opened.review.take_formatted({p: one for p, one in found.items() if p in known})
         return await self._shown(state, w, opened)
 
-    async def unsure(self, state: RunState, w: Worker) -> tuple[c.AskAgent | None, Assisted]:
-        """Return the next question to ask ahead, and the account of those before.
+    async def unsure(self, state: RunState, w: Worker) -> tuple[c.AskAgent | None, bool, Assisted]:
+        """Return the next question to ask ahead, if it is to be sought on, and the account so far.
 
         Raises:
             WorkspaceError: There is nothing to merge any more.
@@ -166,9 +166,10 @@ class Resolutions:
         review = (await self._load(state, w)).review
         rule = review.rules.assist
         if rule is None or review.assisted.spent(rule):
-            return None, review.assisted
+            return None, False, review.assisted
         memory = await self.memory.read()
-        return await to_thread.run_sync(review.unsure, memory), review.assisted
+        question, is_cut = await to_thread.run_sync(review.unsure, memory)
+        return question, is_cut, review.assisted
 
     async def asked(
         self, state: RunState, w: Worker, action: c.AskAgent, *, by: str, is_ahead: bool = False

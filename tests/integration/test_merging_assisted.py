@@ -13,6 +13,7 @@ from engine.messages import events as ev
 from engine.messages.merging import AssistView, ConflictView, DecideConflict, ReadConflicts
 from engine.messages.questions import ReadRun
 from engine.phases import Phase
+from engine.review import review
 from tests.integration.test_merging_evidence import listening, told
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed
@@ -143,6 +144,18 @@ async def test_a_hunk_with_a_likely_proposal_is_not_asked_about(place: MergingPl
         view = await seen(engine, run, lambda view: assist(view).answers)
         first, _ = view.file("code").hunks
         assert first.proposals[0].likely
+        assert [bool(found) for found in offered(view)] == [False, True]
+        assert assist(view).requests == 1
+
+
+async def test_looking_for_a_question_goes_on_where_its_time_was_over(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(review, "_THINKS_S", -1.0)  # one hunk at each look
+    sides = (changed(9, "mine", changed(3, "line 30")), changed(9, "theirs", changed(3, "line 31")))
+    async with place.engine() as engine:
+        run = await clashing(engine, place, COST, {"result": ANSWER}, sides=sides)
+        view = await seen(engine, run, lambda view: assist(view).answers)
         assert [bool(found) for found in offered(view)] == [False, True]
         assert assist(view).requests == 1
 
