@@ -61,7 +61,7 @@ from engine.site.shelter import Shelter
 from engine.site.sites import Sites
 from engine.speaking import this_process
 from engine.store.files import EngineLock
-from engine.store.layout import make_state_home
+from engine.store.layout import ASIDE, make_state_home
 from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
@@ -162,7 +162,7 @@ class Engine:
         stack.push_async_callback(let_go := partial(_close_host, detach=detach, stay=guests), host)
 
         def tethers(run: RunId) -> bool:
-            return not detach and run not in guests
+            return run.startswith(ASIDE) or (not detach and run not in guests)
 
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         near = LocalSite(place, host=host, shelter=shelter, environment=env, tethers=tethers)

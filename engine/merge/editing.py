@@ -20,7 +20,7 @@ _CLOSES = re.compile(rb"^>{7} [^\n]*\[hunk " + _KEY + rb"\][ \t]*(?:\r?\n|\Z)", 
 _ALONE = re.compile(rb"^(?:<{7}|\|{7}|={7}|>{7}) [^\n]*\[hunk " + _KEY + rb"\]", re.MULTILINE)
 
 
-class _Span(NamedTuple):
+class _Marked(NamedTuple):
     """A block between its markers: which hunk, and the bytes of the text that it covers."""
 
     key: HunkKey
@@ -66,7 +66,7 @@ def check_markers(content: bytes) -> None:
 def filled(content: bytes, texts: Mapping[HunkKey, bytes]) -> bytes:
     """The text with these hunks decided; hunks that are not named stay as they are."""
 
-    def decide(span: _Span, block: bytes) -> bytes:
+    def decide(span: _Marked, block: bytes) -> bytes:
         text = texts.get(span.key)
         if text is None:
             return block
@@ -110,7 +110,7 @@ def _blocks(content: bytes) -> list[_Block]:
     return blocks
 
 
-def _spans(content: bytes) -> Iterator[_Span]:
+def _spans(content: bytes) -> Iterator[_Marked]:
     """Yield the blocks in order: each opening marker with the first of its closing ones behind it.
 
     Every line is read once, whatever stands open: either side may hold lines that look like ours.
@@ -124,10 +124,10 @@ def _spans(content: bytes) -> Iterator[_Span]:
         index = bisect_left(ends, (opening.end(), 0))
         if opening.start() >= at and index < len(ends):
             at = ends[index][1]
-            yield _Span(HunkKey(opening["key"].decode()), opening.start(), at)
+            yield _Marked(HunkKey(opening["key"].decode()), opening.start(), at)
 
 
-def _replaced(content: bytes, by: Callable[[_Span, bytes], bytes]) -> bytes:
+def _replaced(content: bytes, by: Callable[[_Marked, bytes], bytes]) -> bytes:
     parts: list[bytes] = []
     at = 0
     for span in _spans(content):

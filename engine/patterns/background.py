@@ -1,8 +1,8 @@
 """Work in the background of a task group that holds more than this work, such as an engine's.
 
-An error that leaves a task ends its whole group. So a disk that is full, a process that is gone
-or a refusal of ours ends only the work that met it, and is shown by whoever started that work.
-A mistake of ours still ends everything: nobody can say what it left behind.
+An error that leaves a task ends its whole group. So a full disk, a process that is gone or a
+refusal of ours ends only the work that met it, and whoever started that work shows it. A mistake
+of ours still ends everything: nobody can say what it left behind.
 """
 
 from collections.abc import Awaitable, Callable

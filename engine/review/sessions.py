@@ -26,7 +26,7 @@ from engine.messages import commands as c
 from engine.messages.merging import ConflictView
 from engine.plan.model import ReviewRules
 from engine.review.assisting import Assisted, Spent
-from engine.review.inquiry import Inquiry, inquiry
+from engine.review.inquiry import Inquiry
 from engine.review.memory import MemoryFile
 from engine.review.questions import (
     MergeQuestion,
@@ -122,15 +122,8 @@ class Resolutions:
             WorkspaceError: It was not, or it is no text; nothing was changed.
         """
         opened = await self._load(state, w)
-        review, path = opened.review, os.fsdecode(wanted.path)
-        if (await review.regeneration(path)).basis != wanted.basis:
-            raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
-        try:
-            session = review.session.made(
-                wanted.path, content, by=wanted.command, basis=wanted.basis, mode=wanted.mode
-            )
-        except ValueError as error:
-            raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
+        review = opened.review
+        session = await review.made(wanted, content)
         await self._save(state, w, _data(opened, session))
         review.session, review.moved = session, False
         return await self._shown(state, w, opened)
@@ -181,32 +174,16 @@ class Resolutions:
         """
         opened = await self._load(state, w)
         review = opened.review
-        try:
-            conflict = review.session.conflict(os.fsencode(action.path))
-            hunk = next(
-                hunk
-                for number, hunk in enumerate(conflict.open.hunks)
-                if action.hunk in (number, hunk.key)
-            )
-        except (KeyError, StopIteration):
-            raise WorkspaceError(f"there is no such conflict in {action.path}") from None
-        if hunk.key in review.asking:
-            raise WorkspaceError(f"{review.asking[hunk.key]} has been asked already")
         # Marked before the save, so that a second request for this hunk is refused meanwhile.
-        review.asking[hunk.key] = by
-        review.problems.pop(hunk.key, None)
-        # Counted before it begins: what an engine that dies has spent is not spent again.
         before = review.assisted
-        review.assisted = before.begun(hunk.key) if is_ahead else before
+        found = review.ask(action, by=by, is_ahead=is_ahead)
         try:
             await self._save(state, w, _data(opened, review.session))
         except BaseException:  # also where it is cancelled: nobody asks then
-            del review.asking[hunk.key]
+            del review.asking[found.key]
             review.assisted = before
             raise
-        commits = review.evidence.target.of(conflict.target.path if conflict.target else None)
-        subjects = tuple(commit.subject for commit in commits)
-        return inquiry(conflict, hunk, subjects=subjects, words=action.words)
+        return found
 
     async def answered(
         self,

@@ -18,6 +18,8 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _CHECK = ".check"
 TRY_NOTE = "try.json"
 """The name of the note of a try that is on."""
+ASIDE = "aside-"
+"""The names of made-up runs begin so: they have no journal, and no store lists them."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 

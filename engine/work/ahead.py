@@ -6,15 +6,15 @@ import anyio
 
 from engine.errors import EngineBug, EngineError, whole_of
 from engine.ids import RunId, WorkerId
-from engine.limits import Limits, Usage
+from engine.limits import Usage
 from engine.merge import Formatted, HunkKey, OutsideAnswer
 from engine.messages.merging import ConflictView
 from engine.patterns.background import Background
 from engine.phases import Phase
-from engine.review.assisting import Assisted, Spent
+from engine.review.assisting import Assisted, Spent, is_over
 from engine.review.desk import MergeDesk
 from engine.review.inquiry import Inquiry
-from engine.work.asking import ask_agent
+from engine.work.asking import ask_agent, bounds_of
 from engine.work.helping import format_texts
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
@@ -113,11 +113,7 @@ class Ahead:
         found: OutsideAnswer | str = ""
         used = [Usage()]
         began = self._tools.clock.monotonic()
-        own = live.state.limits_of(worker)
-        bounds = Limits(
-            time_seconds=_least(own.time_seconds, rule.seconds - so_far.seconds),
-            budget_usd=_least(own.budget_usd, None if rule.usd is None else rule.usd - so_far.usd),
-        )
+        bounds = bounds_of(rule, so_far, live.state.limits_of(worker))
         scope = self._asking[live.state.run, worker] = (inquiry.key, anyio.CancelScope())
         try:
             with scope[1]:
@@ -145,8 +141,7 @@ class Ahead:
     def decided(self, live: RunPort, worker: WorkerId, view: ConflictView) -> None:
         """Stop asking about a hunk that a human has decided."""
         key, scope = self._asking.get((live.state.run, worker), (None, None))
-        hunks = [hunk for file in view.files for hunk in file.hunks if hunk.key == key]
-        if scope is not None and (view.is_resolved or all(hunk.choice for hunk in hunks)):
+        if scope is not None and key is not None and is_over(view, key):
             scope.cancel()
 
     def _desk(self, live: RunPort) -> MergeDesk:
@@ -159,8 +154,3 @@ def _note(live: RunPort, worker: WorkerId, error: Exception) -> None:
     if w.phase is Phase.CONFLICTED:
         said = f"plait could not help with the conflicts: {whole_of(error)}"
         live.note(worker, w.attempt.number, said)
-
-
-def _least(*bounds: float | None) -> float | None:
-    """Return the least of some bounds; None where there is none."""
-    return min((bound for bound in bounds if bound is not None), default=None)

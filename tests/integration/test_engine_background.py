@@ -1,4 +1,4 @@
-"""What fails in the background of an engine is shown, and ends neither it nor its runs."""
+"""A failure in the background of an engine is shown, and ends neither it nor its runs."""
 
 import errno
 import os

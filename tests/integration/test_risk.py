@@ -8,8 +8,8 @@ import pytest
 from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
 from engine.messages.results import Change
-from engine.review.coverage import read_coverage
-from engine.review.risk import risks
+from engine.review.risks.coverage import Coverage, read_coverage
+from engine.review.risks.judging import risks
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,10 @@ async def found(path: Path, **files: str) -> dict[str, FileRisk]:
         (path / name.replace("_", ".")).write_text(text)
     repo = await Repo.open(path, built.environment)
     change = Change(base=base, head=head)
-    return {one.path: one for one in await risks(repo, change, target=target, project=path)}
+    return {
+        one.path: one
+        for one in await risks(repo, change, target=target, coverage=read_coverage(path))
+    }
 
 
 async def test_each_reason_is_told_of_the_file_that_has_it_and_of_no_other(tmp_path: Path):
@@ -166,5 +169,5 @@ async def test_a_target_that_is_gone_leaves_the_other_reasons(tmp_path: Path):
     base, head = built.commit(START, "start"), built.commit(CHANGED, "change")
     repo = await Repo.open(tmp_path / "r", built.environment)
     change = Change(base=base, head=head)
-    first, *_ = await risks(repo, change, target="gone", project=tmp_path / "r")
+    first, *_ = await risks(repo, change, target="gone", coverage=Coverage())
     assert first.reasons == ("adds what looks like a secret: github-token",)

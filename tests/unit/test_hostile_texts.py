@@ -1,4 +1,4 @@
-"""What an agent writes is read in time that grows with its length alone, or not at all."""
+"""Texts of an agent are read in time that grows with its length alone, or not at all."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from engine.errors import AgentError
 from engine.merge.editing import keys_marked
 from engine.messages.pictures import picture_of
 from engine.redaction import Redactor
-from engine.review import coverage
+from engine.review.risks import coverage
 from engine.work import asking
 from tui.screens.worker.lines import PATH
 from tui.words.cutting import cut_command

@@ -22,7 +22,7 @@ _MOST = 2 * _TIMES
 """So many times longer a text of four times the length may take: by the square it is 16."""
 _LEAST_S = 0.002
 _TINY, _TINY_S = 24, 0.05
-"""Where each letter doubles the time, a longer text would never come to its end."""
+"""A longer text would never come to its end where each letter doubles the time."""
 _WAYS = ("match", "fullmatch", "search", "sub", "subn", "findall", "finditer", "split")
 _READ_OF_THE_USER = {
     "engine.agents.settings.plain._VARIABLE": "the user's own file of variables",

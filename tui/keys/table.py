@@ -139,6 +139,7 @@ take_over          | six | take over | type into its agent's own terminal
 checkpoint         | fleet worker diff | checkpoint | keep its files as they are now
 detach             | worker | leave it | leave the terminal; its program keeps running
 end_shell          | worker | end shell | end the shell, and all that runs in it
+explain            | compare | explain | ask an agent what the candidates do differently
 more               | fleet | larger | show larger tiles
 more               | worker | more | show more: messages, tools, everything
 more               | diff compare review | context | show more context

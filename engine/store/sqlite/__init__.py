@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.errors import NoSuchRun, StoreError
 from engine.ids import RunId, WorkerId
 from engine.messages.questions import RunSummary, Standing
-from engine.store.layout import Layout
+from engine.store.layout import ASIDE, Layout
 from engine.store.sqlite.agent_store import AgentStore
 from engine.store.sqlite.database import Database
 from engine.store.sqlite.run_store import SCHEMA, STANDING, RunStore
@@ -35,7 +35,8 @@ class SqliteStore:
         """Return the name of every run, in no order; nothing of it is read."""
         if not self._layout.runs.is_dir():
             return []
-        return [RunId(folder.name) for folder in self._layout.runs.iterdir() if folder.is_dir()]
+        folders = (folder for folder in self._layout.runs.iterdir() if folder.is_dir())
+        return [RunId(one.name) for one in folders if not one.name.startswith(ASIDE)]
 
     def create(
         self, run: RunId, *, plan_json: str, core_version: int, meta: Mapping[str, str]

@@ -67,6 +67,7 @@ gb    | .             | .             | .             | .             | the base
 8     | .             | .             | .             | .             | second        | .
 9     | .             | .             | .             | .             | third         | .
 gm    | .             | .             | .             | .             | file anew     | .
+gy    | .             | .             | .             | differently   | .             | .
 ,s    | .             | .             | split         | .             | columns       | .
 ,w    | .             | .             | white space   | .             | white space   | .
 ,l    | .             | wrap          | wrap          | .             | .             | .

@@ -161,6 +161,11 @@ class ReviewPane:
         return self.offers[self.cursor] if 0 <= self.cursor < len(self.offers) else None
 
     @property
+    def shows_result(self) -> bool:
+        """Say if the whole result can be shown: all is resolved, and the merge is a worker's."""
+        return bool(self.shown and self.shown.is_resolved and not self.shown.doing)
+
+    @property
     def open_count(self) -> int:
         """Return how many matters are open."""
         return sum(matter.is_open for matter in self.matters)

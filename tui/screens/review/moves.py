@@ -105,7 +105,7 @@ class Moving(Controller):
 
     def do_diff(self) -> None:
         """Each side to the base, or side to side; when all is decided, the whole result."""
-        if self.pane.shown and self.pane.shown.is_resolved and not self.pane.shown.doing:
+        if self.pane.shows_result:
             self.session.diff_against = "target"
             self.screen.go("diff")
             return

@@ -183,7 +183,7 @@ class ReviewScreen(Board):
             return way.label
         if self.pane.shown and self.pane.shown.doing and idea == "land":
             return "write it"
-        if idea == "diff" and self.pane.shown and self.pane.shown.is_resolved:
+        if idea == "diff" and self.pane.shows_result:
             return "result"
         if idea == "back":
             return "leave" if self.session.is_alone else ""

@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from anyio import to_thread
@@ -19,7 +18,7 @@ from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
 from engine.messages.results import Change
 from engine.redaction import Redactor
-from engine.review.coverage import Coverage, read_coverage
+from engine.review.risks.coverage import Coverage
 
 _MOST_COMMITS = 200
 _SIZE, _NAMED = 50, 4
@@ -45,7 +44,9 @@ class _Reason(NamedTuple):
     said: str
 
 
-async def risks(repo: Repo, change: Change, *, target: str, project: Path) -> tuple[FileRisk, ...]:
+async def risks(
+    repo: Repo, change: Change, *, target: str, coverage: Coverage
+) -> tuple[FileRisk, ...]:
     """Return the files of a change, those first that deserve it most.
 
     Raises:
@@ -59,7 +60,6 @@ async def risks(repo: Repo, change: Change, *, target: str, project: Path) -> tu
     churn = await _churn(repo, target)
 
     def look() -> tuple[FileRisk, ...]:
-        coverage = read_coverage(project)
         pairs = zip(files, patches, strict=True)
         found = [_risk(file, patch.hunks, churn, coverage) for file, patch in pairs]
         return tuple(sorted(found, key=lambda one: (-one.score, one.path)))

@@ -116,12 +116,9 @@ def _below(folder: str, name: str) -> str:
     return os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
 
 
-def _is_file(place: str) -> bool:
-    return os.path.isfile(place)  # noqa: PTH113 - for so many names, a Path costs too much
-
-
 def _is_in(project: str, place: str) -> bool:
-    return place.startswith(f"{project}/") and _is_file(place)
+    # For so many names, a Path costs too much.
+    return place.startswith(f"{project}/") and os.path.isfile(place)  # noqa: PTH113
 
 
 def _moved(project: str, place: str) -> tuple[str, str] | None:
@@ -131,6 +128,6 @@ def _moved(project: str, place: str) -> tuple[str, str] | None:
     parts = place.split("/")
     for at in range(max(1, len(parts) - _MOST_FOLDERS), len(parts)):
         path = "/".join(parts[at:])
-        if _is_file(f"{project}/{path}"):
+        if _is_in(project, f"{project}/{path}"):
             return "/".join(parts[:at]), path
     return None
