@@ -69,11 +69,14 @@ class Performer:
             self._aside(effect, partial(self._say, effect))
 
     async def _perform(self, activity: Activity) -> None:
-        effect = activity.effect
+        await self._insist(activity, partial(self._do, activity))
+
+    async def _insist(self, activity: Activity, act: Callable[[], Awaitable[None]]) -> None:
+        """Do what an effect asks for, again while the storage fails; report any other failure."""
         try:
             await _tried(
-                partial(self._do, activity),
-                partial(self._fail, effect),
+                act,
+                partial(self._fail, activity.effect),
                 partial(self._is_to_be_tried_again, activity),
             )
         finally:
@@ -310,7 +313,7 @@ class Performer:
 
     async def _adopt(self, activity: Activity) -> None:
         adopt = partial(run_agent, self._tools, self._run, activity, adopt=True)
-        await _tried(adopt, partial(self._fail, activity.effect))
+        await self._insist(activity, adopt)
 
     async def _say(self, effect: e.SmallEffect) -> None:
         """Perform a small act on an agent; do nothing if the agent has gone."""
