@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from anyio import lowlevel
+from anyio import lowlevel, to_thread
 
 from engine.api import Engine, Run
 from engine.errors import HostLost, StoreError
@@ -14,11 +14,14 @@ from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.merging import DecideConflict, HunkView, ReadConflicts
 from engine.messages.questions import ReadEngine, ReadLog
+from engine.messages.served import ServedState
 from engine.phases import Phase
 from engine.review.radar import Radar
 from engine.run.live_run import LiveRun
 from engine.work import ahead
+from tests.integration.test_engine_recovery import KEEPER, strike
 from tests.integration.test_merging_evidence import listening, told
+from tests.support import served
 from tests.support.engine_runs import scripted, wait_view
 from tests.support.merging_runs import MergingPlace, changed, conflicted, land, reviewed
 
@@ -119,3 +122,14 @@ async def test_a_radar_that_cannot_clean_up_ends_no_engine(
         view = await wait_view(engine, run, lambda view: view.trouble is not None)
         assert view.trouble is not None
         assert "No space left" in view.trouble.what
+
+
+async def test_a_served_program_whose_keeper_is_killed_ends_alone(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await reviewed(engine, served.plan(place, served.PYTHON))
+        await served.begin(engine, run)
+        await served.wait_served(engine, run, ServedState.READY)
+        await to_thread.run_sync(strike, place, KEEPER)
+        found = await served.wait_served(engine, run, ServedState.ENDED)
+        assert "KEEPER_LOST" in found.note
+        assert await land(engine, run, "site/worker_1") is Phase.LANDED
