@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
 from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
@@ -62,10 +63,8 @@ async def found(path: Path, **files: str) -> dict[str, FileRisk]:
         (path / name.replace("_", ".")).write_text(text)
     repo = await Repo.open(path, built.environment)
     change = Change(base=base, head=head)
-    return {
-        one.path: one
-        for one in await risks(repo, change, target=target, coverage=read_coverage(path))
-    }
+    coverage = await to_thread.run_sync(read_coverage, path)
+    return {one.path: one for one in await risks(repo, change, target=target, coverage=coverage)}
 
 
 async def test_each_reason_is_told_of_the_file_that_has_it_and_of_no_other(tmp_path: Path):
