@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
-from engine.beneath import join
+from engine.beneath import join, remove_tree
 from engine.errors import WorkspaceError
 from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.diff import is_ancestor
@@ -198,7 +198,7 @@ async def restore(repo: Repo, removed: Removed) -> None:
         await repo.run(*words, str(path), head, call=WRITE)
         admin = await to_thread.run_sync(admin_dir, path)
         if removed.head:
-            await fill(repo, head, Where(git_dir=admin, worktree=str(path)))
+            await _filled(repo, head, (path, admin))
             await to_thread.run_sync(_bring_back, Path(removed.kept_in), path)
         else:
             await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
@@ -210,6 +210,20 @@ async def restore(repo: Repo, removed: Removed) -> None:
                 await set_refs(repo, [(names.branch_ref, head)], say="plait: restore")
             where = Where(git_dir=admin)
             await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=where)
+
+
+async def _filled(repo: Repo, commit: str, place: tuple[Path, str]) -> None:
+    """Write the files of a commit where nothing is yet; leave nothing if that fails."""
+    path, admin = place
+    is_done = False
+    try:
+        await fill(repo, commit, Where(git_dir=admin, worktree=str(path)))
+        is_done = True
+    finally:
+        if not is_done:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(remove_tree, path)
+                await drop_entry(repo, path)
 
 
 def _move_back(kept_in: str, path: Path, gitfile: Path | None) -> None:

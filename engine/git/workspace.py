@@ -386,7 +386,8 @@ async def _register(repo: Repo, wanted: WorkspaceRequest, branch: str, private: 
     whole is tried again.
     """
     reason = ("--lock", "--reason", f"plait {wanted.attempt}")
-    words = ("worktree", "add", "-q", *reason, "--no-checkout", str(wanted.path), branch)
+    # Forced: git counts worktrees whose folder is gone, and of the others none is on the branch.
+    words = ("worktree", "add", "-qf", *reason, "--no-checkout", str(wanted.path), branch)
     for tries_left in (4, 3, 2, 1, 0):
         await to_thread.run_sync(_clear, wanted.path, private)
         await drop_entry(repo, wanted.path)
@@ -406,7 +407,7 @@ async def _fill(repo: Repo, wanted: WorkspaceRequest, where: Where) -> None:
         await fill(repo, wanted.base, where)
     elif not spare.is_whole:
         call = Call(writes=True, timeout_s=1800)
-        await repo.run("checkout-index", "-q", "-u", "-a", call=call, where=where)
+        await repo.run("checkout-index", "-q", "-f", "-u", "-a", call=call, where=where)
 
 
 async def fill(repo: Repo, base: str, where: Where) -> None:

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from engine.beneath import Taken, remove_tree, write_file
 from engine.errors import BranchTaken, WorkspaceError
+from engine.git.objects import resolve
 from engine.git.plumbing.cache import stamp
 from engine.git.runner import READ, WRITE, Repo, Where
 
@@ -199,6 +200,9 @@ async def _held(repo: Repo, branch: str, places: list[Checkout]) -> str | None:
 async def detach_others(repo: Repo, branch: str) -> None:
     """Let a branch of ours go from the worktrees of earlier attempts; they keep their commit.
 
+    Those whose folder is gone count too: they are locked, so that git keeps them, and it would let
+    nobody else have the branch.
+
     Raises:
         BranchTaken: The user has it checked out.
     """
@@ -208,12 +212,21 @@ async def detach_others(repo: Repo, branch: str) -> None:
         name = branch.removeprefix("refs/heads/")
         hint = "Switch to another branch there."
         raise BranchTaken(name, why=f"is checked out in {path}", hint=hint)
-    for place in places:
-        if place.branch == branch:
-            where = Where(git_dir=place.git_dir)
-            commit = await repo.line("rev-parse", "HEAD", where=where)
-            words = ("update-ref", "--no-deref", "-m", "plait: a newer attempt", "HEAD", commit)
-            await repo.run(*words, call=WRITE, where=where)
+    gone = await to_thread.run_sync(_on_branch, repo.common_dir, branch)
+    holding = {*gone, *(place.git_dir for place in places if place.branch == branch)}
+    commit = await resolve(repo, branch) if holding else None
+    for git_dir in sorted(holding) if commit is not None else ():
+        words = ("update-ref", "--no-deref", "-m", "plait: a newer attempt", "HEAD", str(commit))
+        await repo.run(*words, call=WRITE, where=Where(git_dir=git_dir))
+
+
+def _on_branch(common_dir: str, branch: str) -> list[str]:
+    """Return those of our entries whose HEAD names a branch, whether their folder is there or not.
+
+    A HEAD in a table of refs names none here; such a branch is then on two worktrees.
+    """
+    said = f"ref: {branch}"
+    return [entry for entry in our_entries(common_dir) if _first_line(Path(entry, "HEAD")) == said]
 
 
 async def drop_entry(repo: Repo, path: Path) -> None:
@@ -241,9 +254,9 @@ def _listed(folder: Path) -> list[Path]:
 def _drop_entry(common_dir: str, path: Path) -> None:
     """Remove the entry, the file by which it is found last; and the folder of entries if empty."""
     for entry in _entries(common_dir, path):
-        for inner in entry.iterdir():
+        for inner in _listed(entry):  # nothing, if the user's git has just pruned it
             if inner.name != "gitdir":
                 remove_tree(entry, inner.name)
-        shutil.rmtree(entry, ignore_errors=True)  # the user's git may prune it meanwhile
+        shutil.rmtree(entry, ignore_errors=True)
     with suppress(OSError):
         Path(common_dir, "worktrees").rmdir()
