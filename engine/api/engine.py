@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from engine.api.errors_out import plain_errors
 from engine.api.histories import count_attempts, open_shared
@@ -192,10 +193,7 @@ class Engine:
             answers=KeptAnswers(place.layout.answers_json),
             count=partial(count_attempts, place, env),
         )
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        if place.repo is not None:
-            # Without standing gits, each question starts its own.
-            Background(tasks).start_soon(place.repo.standing.serve, failed=None)
+        tasks = await _tasks_of(place, stack)
         await sweep(tools)
         coordinator = Coordinator(Runs(tools, tasks, cap=max_workers, guests=guests))
         stack.callback(coordinator.runs.close)
@@ -399,6 +397,17 @@ async def _all(
             for cluster in sites.clusters.values():
                 await cluster.close(let_go)
             tasks.cancel_scope.cancel()
+
+
+async def _tasks_of(place: Place, stack: AsyncExitStack) -> TaskGroup:
+    """Return the tasks of an engine; when they are over, what it knows of the runs is kept."""
+    # Pushed before what closes the journals, so done after it.
+    stack.push_async_callback(anyio.to_thread.run_sync, place.store.keep_summaries)
+    tasks = await stack.enter_async_context(anyio.create_task_group())
+    if place.repo is not None:
+        # Without standing gits, each question starts its own.
+        Background(tasks).start_soon(place.repo.standing.serve, failed=None)
+    return tasks
 
 
 async def _recover(place: Place) -> None:

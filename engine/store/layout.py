@@ -30,6 +30,7 @@ class Layout:
         self.common_dir = common_dir.resolve()
         self.root = self.common_dir / "plait"
         self.runs = self.root / "runs"
+        self.summaries_json = self.root / "summaries.json"
         self.trash = self.root / "trash"
         self.try_note = self.root / TRY_NOTE
         self.answers_json = self.root / "answers.json"
