@@ -172,10 +172,9 @@ def _succeeded(w: Worker) -> bool:
 
 def agent_named(state: RunState, name: str) -> AgentChoice | None:
     """Return the agent of that name among the run's, or an adapter of that name."""
-    for step in state.plan.steps:
-        for planned in step.workers:
-            if planned.agent is not None and planned.agent.name == name:
-                return planned.agent
+    for agent in state.plan.agents:
+        if agent.name == name:
+            return agent
     return AgentChoice(name=name, adapter=name) if name in adapters() else None
 
 
