@@ -33,7 +33,7 @@ class Reuse:
     Attributes:
         index: What git knows of its files, from before an agent was in it.
         base: The commit that the tree was filled from, and how many files it has.
-        head: The commit that the attempt came to, from which the trash can make the tree again.
+        head: The commit that has the files, from which the trash can make the tree again.
         rule: How to tell the files that nobody has touched.
     """
 
@@ -55,7 +55,7 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     shape = await repo.cache.of(("shape", found.base), partial(_shape, repo, found.base))
     if shape.has_links or not await _is_near(repo, found.base, base, shape.files):
         return None
-    head = await resolve(repo, released.refs.head)
+    head = await resolve(repo, removed.files or released.refs.head)
     if head is None:
         return None
     rule = Parting(
