@@ -188,7 +188,13 @@ class Landed(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class UndoRequested(WorkerFactBase):
-    """A human wants a landing taken back."""
+    """A human wants a landing taken back.
+
+    Attributes:
+        by: Who wants it; earlier versions did not say.
+    """
+
+    by: Speaker | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

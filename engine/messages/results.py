@@ -308,6 +308,19 @@ class Moment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UndoneLanding:
+    """A landing that was taken back, and whose change waits for review again.
+
+    Attributes:
+        target: The branch that it was on.
+        by: The user who took it back; empty where nobody knows.
+    """
+
+    target: str
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerView:
     """One worker as a console draws it. Times are wall-clock seconds.
 
@@ -332,6 +345,7 @@ class WorkerView:
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
         edited: The files of its change that a human edited before it lands.
         landed: The commit that the target came to by its landing.
+        undone: How its last landing was taken back, if that is why it waits for review.
         checkpoint_at: When the files of its running attempt were kept last, as they were then.
     """
 
@@ -381,6 +395,7 @@ class WorkerView:
     left_out: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     landed: str | None = None
+    undone: UndoneLanding | None = None
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
     is_radar_seen: bool = False

@@ -9,7 +9,9 @@ from engine.api import Engine, LandingOrder, Run, Wanted, pull_request
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.merging import PlanLandings
+from engine.messages.results import UndoneLanding
 from engine.phases import Phase
+from engine.speaking import this_process
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed, writes
 
@@ -109,10 +111,12 @@ async def test_what_was_undone_by_its_opposite_lands_again_whole(place: MergingP
         for worker in (WHO, NEXT):
             assert await land(engine, run, worker) is Phase.LANDED
         await engine.command(c.UndoLanding(worker=WHO, run=run.id))
-        await wait_worker(engine, run, WHO, lambda w: w.phase is Phase.REVIEWING)
+        back = await wait_worker(engine, run, WHO, lambda w: w.phase is Phase.REVIEWING)
+        assert back.undone == UndoneLanding(target="main", by=this_process().user)
         names = place.built.git("ls-tree", "--name-only", "main").split()
         assert ("s1" in names, "s2" in names) == (False, True)
         assert await land(engine, run, WHO) is Phase.LANDED
+        assert (await engine.view(run.id)).worker(WHO).undone is None
     names = place.built.git("ls-tree", "--name-only", "main").split()
     assert {"s1", "s2"} <= {*names}
 

@@ -17,7 +17,7 @@ from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
 from tui.words.clean import clean, clean_name
 from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
-from tui.words.said import mind_text, present_change, tool_text, unshown_in
+from tui.words.said import mind_text, present_change, tool_text, undone_text, unshown_in
 from tui.words.served import served_text
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ def _came_to(worker: WorkerView) -> list[str]:
         asked = worker.questions[0]
         danger = f" (dangerous: {asked.danger})" if asked.danger else ""
         return [f"asks{danger}: {first_line(asked.text)}"]
-    if worker.error or worker.ending:
-        return [first_line(worker.error or worker.ending)]
+    if said := undone_text(worker) or worker.error or worker.ending:
+        return [first_line(said)]
     change = present_change(worker)
     if change and change.head:
         return [_change(change, worker.verdict)]

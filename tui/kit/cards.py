@@ -23,6 +23,7 @@ from tui.words.said import (
     level_of,
     limit_name,
     telling,
+    undone_text,
     wall_level,
 )
 from tui.words.scene import Scene
@@ -175,9 +176,10 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     else:
         then = "then land"
     reason = words(chip(look_of(worker)), Span(f"  {then}", TEXT))
-    refused = Badge.LAND_REFUSED in worker.badges and worker.error
     evidence = [check_text(worker), change_text(worker) or words("no change")]
-    if refused:
+    if undone := undone_text(worker):
+        evidence.append((Span(undone, TEXT),))
+    elif Badge.LAND_REFUSED in worker.badges and worker.error:
         said = f"your edits in {edits_text(worker)} are in the way" if worker.in_the_way else ""
         evidence.append((Span(said or worker.error or "", Ink(Role.FAILED)),))
     evidence.append(clash_row(worker) or words(_standing(worker)))

@@ -7,6 +7,7 @@ from engine.limits import KINDS, Dimension, Enforcement, Level
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
+from tui.words.clean import clean_name
 from tui.words.cutting import cut_command
 from tui.words.figures import MINUS, NEARLY, clock, lasting, memory, remaining, some, tokens
 
@@ -258,6 +259,14 @@ def edits_text(worker: WorkerView) -> str:
     """The files whose edits keep it from landing: the first one, and how many more."""
     first, *more = worker.in_the_way
     return f"{first} and {some(len(more), 'file')} more" if more else first
+
+
+def undone_text(worker: WorkerView) -> str:
+    """Say that its landing was undone, and by whom; empty where it was not."""
+    if worker.undone is None:
+        return ""
+    by, target = clean_name(worker.undone.by), clean_name(worker.undone.target)
+    return f"{by} undid its landing on {target}" if by else f"its landing on {target} was undone"
 
 
 def conflict_text(worker: WorkerView) -> str:

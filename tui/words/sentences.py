@@ -8,7 +8,14 @@ from engine.messages.served import ServedState
 from engine.phases import Phase
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.words.figures import countdown
-from tui.words.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
+from tui.words.said import (
+    badge_text,
+    cause_text,
+    conflict_text,
+    edits_text,
+    hit_figure,
+    undone_text,
+)
 from tui.words.scene import Scene
 from tui.words.served import served_text
 from tui.words.standing import short_name
@@ -71,11 +78,13 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if worker.in_the_way:
         what = f"your edits in {edits_text(worker)} are in the way"
         return f" could not land: {what}.", "m shows your choices; nothing was written."
-    if Badge.LAND_REFUSED in worker.badges:
+    if Badge.LAND_REFUSED in worker.badges and worker.undone is None:
         why = worker.error or "the target refused it"
         return ended(f" could not land: {why}"), "Nothing was written."
     if Badge.APPROVED in worker.badges:
         return " is approved.", "L lands it."
+    if undone := undone_text(worker):
+        return f" waits for your review: {undone}.", "L lands it again."
     if step.is_choice_due:
         others = "The others stay on their branches when you choose."
         return f" is one of {len(step.workers)} candidates.", others

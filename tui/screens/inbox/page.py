@@ -40,6 +40,7 @@ from tui.words.said import (
     now_text,
     present_change,
     telling,
+    undone_text,
     widest_value,
 )
 from tui.words.scene import Scene
@@ -241,7 +242,10 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
     if worker.in_the_way:
         said = f"your edits in {edits_text(worker)} are in the way"
         rows.append(words("landing ", Span(said, Ink(Role.LIMIT, bold=True))))
-    for index, line in enumerate(wrap(telling(worker.error), cells - 8, 6) if worker.error else ()):
+    error = "" if worker.undone else worker.error
+    if undone := undone_text(worker):
+        rows.append(words("landing ", Span(undone, TEXT)))
+    for index, line in enumerate(wrap(telling(error), cells - 8, 6) if error else ()):
         rows.append(words("said    " if index == 0 else "        ", Span(line, TEXT)))
     return [*rows, ()]
 
