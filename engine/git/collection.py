@@ -45,6 +45,7 @@ from engine.git.objects import (
     move_refs,
     parse_entry,
     refs_below,
+    resolve,
     set_refs,
     tree_of,
 )
@@ -138,19 +139,13 @@ async def collect(
     if workspace.git_dir is None:
         tree = await tree_of(repo, workspace.base)
         return CollectedChange(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
-    source = Source(
-        worktree=await to_thread.run_sync(_tree_to_read, workspace),
-        agent_git=workspace.git_dir,
-        folder=Path(workspace.collect_dir, "git"),
-        index=Path(workspace.directory, "index"),
-        start=Path(workspace.directory, "start"),
-        attributes=await attributes_of(repo, workspace.base),
-    )
+    source = await _source(repo, workspace, workspace.git_dir)
     await to_thread.run_sync(clear_objects, source.agent_git)
     sight = await to_thread.run_sync(sight_of, source.agent_git)
     async with InsideGit.opened(repo, source, request.wrap) as git:
         began = await to_thread.run_sync(DiskMoment.now, workspace.path)
-        change, arrivals = await _gather(git, workspace, request, sight.refs)
+        known = await _recorded(repo, workspace) if is_late else None
+        change, arrivals = await _gather(git, workspace, request, sight.refs, known=known)
         await to_thread.run_sync(keep_index, git, workspace)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
@@ -158,26 +153,36 @@ async def collect(
         change = replace(change, embedded=embedded)
         take = partial(_import, repo, git, workspace, is_late=is_late)
         refused, found = await take(arrivals)
-        if refused is not None:
+        is_recorded = known is not None and change.head == known.commit
+        if refused is not None and not is_recorded:
             flat = await _flattened(git, workspace, (change, request, refused), take)
             if flat is None:
                 return CollectRefused(
                     reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
                 )
             change, found = flat
-    large = (source.agent_git, git.git_dir)
-    await to_thread.run_sync(take_large_files, large, repo.common_dir)
+    await to_thread.run_sync(take_large_files, (source.agent_git, git.git_dir), repo.common_dir)
     tip = found.pop(workspace.refs.branch_ref, None)
-    is_recorded = workspace.refs.head in found
-    if is_recorded and refused is None and not (change.set_aside or change.embedded):
+    is_whole = refused is None and not (change.set_aside or change.embedded)
+    if is_whole and workspace.refs.head in found:
         head = (change.head, change.tree)
-        note_it = partial(note_sight, workspace, sight, head, found, began=began)
-        await to_thread.run_sync(note_it)
+        await to_thread.run_sync(partial(note_sight, workspace, sight, head, found, began=began))
     if is_late:
         return change
     change = _arrived(workspace, change, arrivals, found)
     note = await settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
+
+
+async def _source(repo: Repo, workspace: Workspace, git_dir: str) -> Source:
+    return Source(
+        worktree=await to_thread.run_sync(_tree_to_read, workspace),
+        agent_git=git_dir,
+        folder=Path(workspace.collect_dir, "git"),
+        index=Path(workspace.directory, "index"),
+        start=Path(workspace.directory, "start"),
+        attributes=await attributes_of(repo, workspace.base),
+    )
 
 
 async def _flattened(
@@ -262,27 +267,43 @@ def _is_empty(worktree: str) -> bool:
     return all(path.name == ".git" for path in Path(worktree).iterdir())
 
 
+async def _recorded(repo: Repo, workspace: Workspace) -> TreeOf | None:
+    """Return the head that is recorded, with its tree."""
+    head = await resolve(repo, workspace.refs.head)
+    return None if head is None else TreeOf(head, await tree_of(repo, head))
+
+
 async def _gather(
-    git: InsideGit, workspace: Workspace, request: CollectRequest, seen: AgentRefs
+    git: InsideGit,
+    workspace: Workspace,
+    request: CollectRequest,
+    seen: AgentRefs,
+    *,
+    known: TreeOf | None,
 ) -> tuple[CollectedChange, dict[str, str]]:
-    """Commit what was left over; the change, and what is to be imported for it, by name."""
+    """Commit what was left over; the change, and what is to be imported for it, by name.
+
+    Files that a known commit has are not committed again, under another name or time.
+    """
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
     usable, kinds = await git.head_and_kinds(seen.head, list(own.values()))
     notes = [f"The agent had not finished its {what}." for what in _under_way(own)]
     stock = await _stock(git, workspace, request, usable)
     start, staged = stock.start, stock.staged
-    head = start
-    if staged.tree != stock.had:
-        head = await commit_inside(git, staged.tree, start, request)
+    head = arriving = start
+    if known is not None and staged.tree == known.tree:
+        head = known.commit
+    elif staged.tree != stock.had:
+        head = arriving = await commit_inside(git, staged.tree, start, request)
     kept = {ref: oid for ref, oid in own.items() if oid in kinds}
     missing = sorted(own.keys() - kept.keys())
     notes += [f"The agent's {ref} named an object that does not exist." for ref in missing[:20]]
-    known = [head, workspace.base, *kept.values(), *before.refs.values()]
-    lost = await _lost(git, seen, known)
+    reached = [arriving, workspace.base, *kept.values(), *before.refs.values()]
+    lost = await _lost(git, seen, reached)
     refs = kept | {f"{LOST}{oid[:12]}": oid for oid in lost}
     arrivals, said = await name_arrivals(
-        git, head, refs, author=request.author, most=request.most_refs
+        git, arriving, refs, author=request.author, most=request.most_refs
     )
     notes += (*staged.notes, *seen.notes, *said)
     links = await _known_links(git, workspace.base) if staged.links else frozenset()
@@ -291,7 +312,7 @@ async def _gather(
         head=head,
         tree=staged.tree,
         found_on=seen.found_on,
-        has_left_over=head != start,
+        has_left_over=arriving != start,
         set_aside=staged.set_aside,
         ignored=staged.ignored,
         embedded=(

@@ -14,6 +14,7 @@ from anyio import to_thread
 from engine.git import removal
 from engine.git.collection import CollectRequest, collect, lead_inside
 from engine.git.removal import RemovalVerdict, examine
+from engine.git.seen_before import forget_sight
 from engine.git.strays import examine_stray
 from engine.git.workspace import Strategy, Workspace
 from engine.site import trash
@@ -179,6 +180,19 @@ async def test_nothing_is_kept_twice(tmp_path: Path, hand: str):
     assert (await asked(pool, space)).files == lab.built.rev(space.refs.head)
     await pool.release(space)
     assert list(lab.refs(space.refs.left)) == [space.refs.left_head]
+
+
+async def test_the_same_files_are_not_kept_again_by_a_commit_of_another_time(tmp_path: Path):
+    """A later version may word the commit otherwise, and a later attempt has another time."""
+    pool = await opened(tmp_path)
+    lab, space = pool.lab, await recorded(pool, "agent")
+    later = CollectRequest(author=lab.repo.settings.sign(1_800_000_000), message="Other\n")
+    await to_thread.run_sync(forget_sight, space)
+
+    verdict = await examine(lab.repo, space, later)
+
+    assert lab.refs(space.refs.left) == {}
+    assert verdict.files == lab.built.rev(space.refs.head)
 
 
 async def test_work_that_nobody_recorded_is_recorded_when_its_workspace_goes(tmp_path: Path):

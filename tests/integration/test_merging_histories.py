@@ -212,3 +212,26 @@ async def test_a_target_that_its_user_took_away_is_made_anew_only_when_asked(pla
         assert place.built.git("branch", "--list", "main") == ""
         assert await land(engine, run, WHO, to="main") is Phase.LANDED
     assert place.text("new") == "new\n"
+
+
+async def test_the_commits_of_a_landing_say_what_they_hold_in_whole_words(place: MergingPlace):
+    """The agent commits a part of its work; plait commits the rest."""
+    script = [
+        {"write": {"path": "new", "text": "new\n"}},
+        {"shell": {"command": "git add new && git commit -qm 'Add a file'", "must": True}},
+        {"write": {"path": "more", "text": "more\n"}},
+        {"result": "done"},
+    ]
+    prompt = "Add two files, the second of which nobody has ever asked for, misunderstandably"
+    step = {"name": "s1", "agent": scripted(*script), "prompt": prompt}
+    plan = place.manifest(step, isolation_strategy="worktree", land={"style": "merge"})
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, plan)
+        assert await land(engine, run, WHO) is Phase.LANDED
+    assert place.built.git("log", "--format=%s", "main~1..main").splitlines() == [
+        "s1/worker_1: Add two files, the second of which nobody has ever asked…",
+        "Changes that s1/worker_1 did not commit",
+        "Add a file",
+    ]
+    body = place.built.git("log", "-1", "--format=%b", "main^2").strip()
+    assert body == "plait found them in its worktree after attempt 1."
