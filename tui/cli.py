@@ -1,7 +1,12 @@
 """Find the sub-command of `plait` and run it; import nothing heavy before that.
 
-Exit codes: 0 all succeeded · 1 a step failed or the run was cancelled · 2 bad usage or manifest ·
-3 a human is awaited · 4 a required mechanism is missing · 130 interrupted.
+Exit codes:
+    0    all succeeded
+    1    a step failed, or the run was cancelled
+    2    the call or the manifest is wrong
+    3    plait waits for a human
+    4    a required mechanism is missing
+    130  interrupted
 """
 
 import os

@@ -4,7 +4,9 @@ A worker that still runs is shown as it stands: a picture of its tree, taken ins
 kept in an object folder of its own, so that nothing unfinished enters the user's repository.
 """
 
+import secrets
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -86,6 +88,9 @@ class Comparisons:
     def __init__(self, repo: Repo, snap: Snap) -> None:
         self._repo = repo
         self._snap = snap
+        self._lookers: Counter[Path] = Counter()
+        self._going: set[Path] = set()
+        self._moving = anyio.Lock()
 
     async def diff(
         self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
@@ -121,16 +126,33 @@ class Comparisons:
     @asynccontextmanager
     async def _room(self, w: Worker, folder: Path) -> AsyncIterator[Path]:
         """Yield a folder for the objects of one look, kept only while snapshots may follow."""
-        if w.phase.is_settled and not await anyio.Path(folder).is_dir():
-            async with scratch_folder(self._repo) as scratch:
-                yield scratch
-            return
-        await to_thread.run_sync(private_folder, folder)
-        yield folder
+        async with self._moving:
+            self._lookers[folder] += 1  # from here on nobody moves the folder away
+        try:
+            if w.phase.is_settled and not await anyio.Path(folder).is_dir():
+                async with scratch_folder(self._repo) as scratch:
+                    yield scratch
+                return
+            await to_thread.run_sync(private_folder, folder)
+            yield folder
+        finally:
+            self._lookers[folder] -= 1
+            if not self._lookers[folder]:
+                del self._lookers[folder]
+                if folder in self._going:
+                    with anyio.CancelScope(shield=True):
+                        await self.forget(folder)
 
     async def forget(self, folder: Path) -> None:
-        """Delete all snapshots of a tree that has come to its end."""
-        await to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+        """Delete all snapshots of a tree that has come to its end, after the last look at them."""
+        async with self._moving:
+            if folder in self._lookers:
+                self._going.add(folder)
+                return
+            self._going.discard(folder)
+            gone = await to_thread.run_sync(_moved_away, folder)
+        if gone is not None:
+            await to_thread.run_sync(partial(shutil.rmtree, gone, ignore_errors=True))
 
     async def _held(
         self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
@@ -213,3 +235,13 @@ class Comparisons:
         open_files = len(conflict_paths(merged))
         said = f"{open_files} file{'s' if open_files > 1 else ''} still in conflict"
         return _Held(old, merged.tree, f"{branch} as it is now, {said}")
+
+
+def _moved_away(folder: Path) -> Path | None:
+    """Rename a folder that goes, so that nobody finds half of it; None if there is none."""
+    gone = folder.with_name(f"{folder.name}.{secrets.token_hex(3)}")
+    try:
+        folder.rename(gone)
+    except OSError:
+        return None
+    return gone
