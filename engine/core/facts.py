@@ -94,6 +94,8 @@ class AttemptEnded(WorkerFactBase):
         retry_at: The agent ended because of a rate limit that ends then.
         needs_login: Its login was refused, or has run out.
         is_asleep: It lost its network, and the machine had just slept.
+        exit_code: That of its program; None if it did not exit by itself. Earlier versions did not
+            note it.
     """
 
     ok: bool
@@ -107,6 +109,7 @@ class AttemptEnded(WorkerFactBase):
     retry_at: float | None = None
     needs_login: bool = False
     is_asleep: bool = False
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

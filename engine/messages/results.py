@@ -328,6 +328,7 @@ class WorkerView:
         hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
             or no; empty where that is not known.
         ending: How it ended without a change; empty where there is one, or none was to be made.
+        exit_code: That of its program, once the attempt has ended; None where nobody knows it.
         attempts_allowed: How many attempts there may be in all, with those before a human's retry.
         model: The model that it says it works with; until then, the one it was asked to.
         has_screen: Its agent draws on a terminal that a human can take over.
@@ -361,6 +362,7 @@ class WorkerView:
     cause: StopCause | None = None
     outcome: Outcome = Outcome.PENDING
     ending: str = ""
+    exit_code: int | None = None
     phase_since: float = 0.0
     attempt_since: float | None = None
     worked_s: float = 0.0

@@ -208,6 +208,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         cause=w.cause,
         outcome=w.outcome,
         ending=ending(w),
+        exit_code=ended.exit_code if ended else None,
         phase_since=w.phase_since,
         attempt_since=w.begun.at,
         worked_s=w.history.worked_s,

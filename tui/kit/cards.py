@@ -14,7 +14,6 @@ from tui.words.cutting import cut_path, wrap
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
-    cause_text,
     change_text,
     check_text,
     clash_row,
@@ -25,6 +24,7 @@ from tui.words.said import (
     telling,
     undone_text,
     wall_level,
+    why_failed,
 )
 from tui.words.scene import Scene
 from tui.words.standing import clock_of, name_of
@@ -129,11 +129,11 @@ def _asking(worker: WorkerView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     return reason, evidence
 
 
-def _failed(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+def _failed(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     limit = limit_name(worker.cause)
     why = words(Span(" at its ", TEXT), Span(limit, Ink(Role.LIMIT, bold=True)))
     reason = words(
-        chip(look_of(worker)), *(why if limit else words(" ", Span(cause_text(worker), TEXT)))
+        chip(look_of(worker)), *(why if limit else words(" ", Span(why_failed(worker, step), TEXT)))
     )
     evidence: list[Row] = []
     if worker.cause is StopCause.MEMORY:

@@ -43,6 +43,23 @@ def cause_text(worker: WorkerView) -> str:
     return f"stopped at its {limit}" if limit else _CAUSES[worker.cause]
 
 
+def why_failed(worker: WorkerView, step: StepView) -> str:
+    """Say why it failed, in a few words; of a command, with which exit code."""
+    if not step.command or worker.cause is not StopCause.AGENT:
+        return cause_text(worker)
+    return f"its command failed{_with_code(worker)}"
+
+
+def passed_text(worker: WorkerView, step: StepView) -> str:
+    """Say that the command of its step passed and left nothing to merge; empty where it did not."""
+    is_passed = bool(step.command) and worker.phase is Phase.FINISHED
+    return f"its command passed{_with_code(worker)}" if is_passed else ""
+
+
+def _with_code(worker: WorkerView) -> str:
+    return "" if worker.exit_code is None else f" with exit code {worker.exit_code}"
+
+
 def level_of(worker: WorkerView, dimension: Dimension) -> Enforcement | None:
     """Return how a dimension holds for this worker, if its engine said so."""
     return next((held for held in worker.enforcement if held.dimension is dimension), None)
@@ -250,7 +267,9 @@ _PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
     Phase.CANCELLED: _settled_text,
     Phase.DISCARDED: _settled_text,
     Phase.SKIPPED: _settled_text,
-    Phase.FINISHED: lambda worker, _: worker.ending or "nothing to merge",
+    Phase.FINISHED: lambda worker, step: (
+        worker.ending or passed_text(worker, step) or "nothing to merge"
+    ),
     Phase.LANDED: lambda worker, _: "".join(span.text for span in change_text(worker)),
 }
 

@@ -14,7 +14,9 @@ from tui.words.said import (
     conflict_text,
     edits_text,
     hit_figure,
+    passed_text,
     undone_text,
+    why_failed,
 )
 from tui.words.scene import Scene
 from tui.words.served import served_text
@@ -69,9 +71,17 @@ def nothing_here(said: str, scene: Scene) -> list[Row]:
     return [(), words(Span(f"  {whole}.", TEXT)), leads]
 
 
-def _failed(worker: WorkerView, _: StepView, __: float) -> _Said:
+def _failed(worker: WorkerView, step: StepView, _: float) -> _Said:
     figure = f", {hit_figure(worker)}" if worker.limit_hit else ""
-    return ended(f" failed: {cause_text(worker)}{figure}"), "Its work was kept."
+    return ended(f" failed: {why_failed(worker, step)}{figure}"), "Its work was kept."
+
+
+def _finished(worker: WorkerView, step: StepView, _: float) -> _Said:
+    if worker.ending:
+        return f" {worker.ending}.", ""
+    if passed := passed_text(worker, step):
+        return f" has finished: {passed}.", "There is nothing to merge."
+    return " has finished; there is nothing to merge.", ""
 
 
 def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
@@ -137,10 +147,7 @@ _TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
         "x kills it now; its work is collected either way.",
     ),
     Phase.LANDED: lambda *_: (" is landed.", ""),
-    Phase.FINISHED: lambda worker, *_: (
-        f" {worker.ending}." if worker.ending else " has finished; there is nothing to merge.",
-        "",
-    ),
+    Phase.FINISHED: _finished,
     Phase.CANCELLED: _put_away,
     Phase.DISCARDED: _put_away,
     Phase.SKIPPED: _put_away,

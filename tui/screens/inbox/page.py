@@ -32,7 +32,6 @@ from tui.words.cutting import cut_end, wrap
 from tui.words.figures import clock, lasting, some
 from tui.words.looks import WALLS, chip, glyph, look_of
 from tui.words.said import (
-    cause_text,
     change_text,
     check_text,
     edits_text,
@@ -41,6 +40,7 @@ from tui.words.said import (
     present_change,
     telling,
     undone_text,
+    why_failed,
     widest_value,
 )
 from tui.words.scene import Scene
@@ -184,7 +184,7 @@ def nothing_waits(scene: Scene) -> list[Row]:
 def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     """Everything a human needs to answer: the thing itself, its fences, what came before."""
     step = _step(scene, worker)
-    what = _what(worker)
+    what = _what(worker, step)
     age = Span(lasting(scene.now - waits_since(worker)), BOLD)
     head = spread(
         (chip(look_of(worker)), Span(" "), *name_of(worker, step), Span(f" {what}", MUTED)),
@@ -207,12 +207,12 @@ def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     return Detail(rows=tuple(rows), question_rows=question_rows)
 
 
-def _what(worker: WorkerView) -> str:
+def _what(worker: WorkerView, step: StepView) -> str:
     if worker.questions and not worker.phase.is_settled:
         more = f", and {len(worker.questions) - 1} more" if len(worker.questions) > 1 else ""
         return ("for permission" if worker.questions[0].is_permission else "a question") + more
     if worker.phase is Phase.FAILED:
-        return cause_text(worker)
+        return why_failed(worker, step)
     return f"attempt {worker.attempt} of {worker.attempts_allowed}"
 
 
