@@ -13,8 +13,8 @@ from tui.words.sentences import sentence_of
 
 pytestmark = pytest.mark.anyio
 
-PASSED = "its command passed with exit code 0"
-BAD = "the command ended with exit code 3: no"
+PASSED = "passed with exit code 0"
+BAD = "exit code 3: no"
 STEPS = (
     {"name": "good", "run": "true"},
     {"name": "bad", "run": "echo no >&2; exit 3"},
@@ -23,7 +23,7 @@ SAID = {
     "good": (
         Phase.FINISHED,
         PASSED,
-        f"good/worker_1 has finished: {PASSED}. There is nothing to merge.",
+        f"good/worker_1 has finished: its command {PASSED}. There is nothing to merge.",
     ),
     "bad": (
         Phase.FAILED,

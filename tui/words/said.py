@@ -53,7 +53,7 @@ def why_failed(worker: WorkerView, step: StepView) -> str:
 def passed_text(worker: WorkerView, step: StepView) -> str:
     """Say that the command of its step passed and left nothing to merge; empty where it did not."""
     is_passed = bool(step.command) and worker.phase is Phase.FINISHED
-    return f"its command passed{_with_code(worker)}" if is_passed else ""
+    return f"passed{_with_code(worker)}" if is_passed else ""
 
 
 def _with_code(worker: WorkerView) -> str:
@@ -242,10 +242,11 @@ def now_text(
     return badge_text(worker, now) or cut_command(doing, cells)
 
 
-def _failure_text(worker: WorkerView, _: StepView) -> str:
+def _failure_text(worker: WorkerView, step: StepView) -> str:
     figure = hit_figure(worker)
     if worker.cause is StopCause.AGENT and (said := telling(worker.error or "")):
-        return said.split("\n")[0]
+        first = said.split("\n")[0]
+        return first.removeprefix("the command ended with ") if step.command else first
     return f"{limit_name(worker.cause)}, {figure}" if figure else cause_text(worker)
 
 

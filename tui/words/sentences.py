@@ -80,7 +80,7 @@ def _finished(worker: WorkerView, step: StepView, _: float) -> _Said:
     if worker.ending:
         return f" {worker.ending}.", ""
     if passed := passed_text(worker, step):
-        return f" has finished: {passed}.", "There is nothing to merge."
+        return f" has finished: its command {passed}.", "There is nothing to merge."
     return " has finished; there is nothing to merge.", ""
 
 
@@ -94,7 +94,7 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if Badge.APPROVED in worker.badges:
         return " is approved.", "L lands it."
     if undone := undone_text(worker):
-        return f" waits for your review: {undone}.", "L lands it again."
+        return f" waits for your review: {undone}.", "a approves it, and L lands it again."
     if step.is_choice_due:
         others = "The others stay on their branches when you choose."
         return f" is one of {len(step.workers)} candidates.", others

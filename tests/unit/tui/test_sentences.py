@@ -61,7 +61,9 @@ async def test_a_landing_that_was_undone_is_no_landing_that_failed(
     view = changed(csvlite(), REVIEW, badges=badges, **more)
     async with opened(view) as console:
         console.app.session.worker = REVIEW
-        await console.shows(f"port/io.py waits for your review: {said}. L lands it again.")
+        await console.shows(
+            f"port/io.py waits for your review: {said}. a approves it, and L lands it again."
+        )
         assert "could not land" not in console.text
         assert console.text.count(said) == 2, "on the message line and on its card"
         await console.do("go_inbox")
