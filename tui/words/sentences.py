@@ -94,7 +94,7 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if Badge.APPROVED in worker.badges:
         return " is approved.", "L lands it."
     if undone := undone_text(worker):
-        return f" waits for your review: {undone}.", "a approves it, and L lands it again."
+        return f": {undone}.", "It can land again: a, then L."
     if step.is_choice_due:
         others = "The others stay on their branches when you choose."
         return f" is one of {len(step.workers)} candidates.", others

@@ -61,9 +61,7 @@ async def test_a_landing_that_was_undone_is_no_landing_that_failed(
     view = changed(csvlite(), REVIEW, badges=badges, **more)
     async with opened(view) as console:
         console.app.session.worker = REVIEW
-        await console.shows(
-            f"port/io.py waits for your review: {said}. a approves it, and L lands it again."
-        )
+        await console.shows(f"port/io.py: {said}. It can land again: a, then L.")
         assert "could not land" not in console.text
         assert console.text.count(said) == 2, "on the message line and on its card"
         await console.do("go_inbox")
