@@ -85,7 +85,7 @@ async def examine(
         return RemovalVerdict(workspace=workspace, reasons=(f"{names} is working in it",))
     if workspace.strategy is Strategy.DIRECTORY:
         return await to_thread.run_sync(_examine_directory, workspace)
-    await _keep_detached(repo, workspace)
+    await keep_detached(repo, workspace)
     files = await collected_as(repo, workspace, request.wrap)
     if files is not None:
         return RemovalVerdict(workspace=workspace, files=files)
@@ -107,7 +107,7 @@ async def examine(
     return RemovalVerdict(workspace=workspace, reasons=tuple(reasons), files=change.head)
 
 
-async def _keep_detached(repo: Repo, workspace: Workspace) -> None:
+async def keep_detached(repo: Repo, workspace: Workspace) -> None:
     """Keep the commits on which only the HEAD of a linked worktree stands: it goes with that."""
     head = await to_thread.run_sync(_detached_head, workspace.admin)
     if head is None:

@@ -75,8 +75,8 @@ def note_sight(
 
 
 def forget_sight(workspace: Workspace) -> None:
-    """Remove the note and the index, if there are any."""
-    for name in (_NOTE, _INDEX):
+    """Remove the note and the index, if there are any; a stray has no folder for them."""
+    for name in (_NOTE, _INDEX) if workspace.directory else ():
         Path(workspace.directory, name).unlink(missing_ok=True)
 
 

@@ -16,7 +16,7 @@ from engine.git.conversion import attributes_of
 from engine.git.inside import InsideGit, Source
 from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
-from engine.git.removal import RemovalVerdict, processes_in
+from engine.git.removal import RemovalVerdict, keep_detached, processes_in
 from engine.git.runner import Repo
 from engine.git.staging import stage_all
 from engine.git.stumbling import past_obstacles
@@ -32,14 +32,17 @@ async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVe
 
     What the repository's rules ignore goes to the trash with it, whole.
     """
+    place = next((one for one in await checkouts(repo) if one.path == str(path)), None)
     workspace = Workspace(
         attempt=attempt,
         strategy=Strategy.WORKTREE,
         path=str(path),
         directory="",
         base="",
-        branch_prefix=await _prefix(repo, attempt, path),
+        branch_prefix=_prefix(attempt, (place.branch if place else None) or ""),
+        admin=place.git_dir if place else None,
     )
+    await keep_detached(repo, workspace)
     reason = await to_thread.run_sync(_why_not_looked_at, path)
     names = workspace.refs
     found = [await resolve(repo, ref) for ref in (names.head, names.left_head)]
@@ -89,10 +92,9 @@ async def _kept_by(
     return "", "its run is gone, and it has files that are in no commit"
 
 
-async def _prefix(repo: Repo, attempt: AttemptId, path: Path) -> str:
-    """The prefix of its branch, as far as the worktree still says it."""
+def _prefix(attempt: AttemptId, branch: str) -> str:
+    """Return the prefix of its branch, as far as the worktree is still on it."""
     tail = RefNames(attempt, "").branch
-    for place in await checkouts(repo):
-        if place.path == str(path) and place.branch and place.branch.endswith(tail):
-            return place.branch.removeprefix("refs/heads/").removesuffix(tail)
-    return PREFIX
+    return (
+        branch.removeprefix("refs/heads/").removesuffix(tail) if branch.endswith(tail) else PREFIX
+    )

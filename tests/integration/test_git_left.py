@@ -18,6 +18,7 @@ from engine.git.seen_before import forget_sight
 from engine.git.strays import examine_stray
 from engine.git.workspace import Strategy, Workspace
 from engine.site import trash
+from engine.site.trash import discard
 from engine.store.codec import from_json
 from engine.store.files import write_atomically
 from tests.integration.test_git_recycling import Pool, opened, whole
@@ -230,16 +231,28 @@ async def test_a_commit_of_the_user_on_the_branch_stays_there(tmp_path: Path):
     assert lab.built.status(Path(space.path)) == status
 
 
-async def test_commits_of_the_user_on_no_branch_are_kept_when_the_worktree_goes(tmp_path: Path):
+@pytest.mark.parametrize("is_stray", [False, True], ids=["of a run", "of a run that is gone"])
+async def test_commits_of_the_user_on_no_branch_are_kept_when_the_worktree_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_stray: bool
+):
+    users = tmp_path / "collected.json"  # called like a note of ours
+    await to_thread.run_sync(users.write_text, "mine")
+    monkeypatch.chdir(tmp_path)
     pool = await opened(tmp_path)
     lab, space = pool.lab, await recorded(pool, "user")
     lab.agent(space, "git checkout -q --detach; git commit -qm alone --allow-empty")
     alone = lab.built.git("rev-parse", "HEAD", cwd=Path(space.path)).strip()
     assert alone not in reached(lab) - set(heads_of_worktrees(lab))
 
-    await pool.release(space)
+    if is_stray:
+        verdict = await examine_stray(lab.repo, space.attempt, Path(space.path))
+        await discard(lab.repo, pool.layout, verdict)
+    else:
+        await pool.release(space)
 
+    assert space.path not in lab.built.worktrees()
     assert alone in reached(lab)
+    assert await to_thread.run_sync(users.read_text) == "mine"
 
 
 def heads_of_worktrees(lab: Lab) -> Iterator[str]:
