@@ -3,7 +3,8 @@
 A file name may hold any byte. Drawn as they are, two names can look the same, or one like a
 harmless other: a bell that is drawn as nothing, a mark that turns the reading direction, a blank at
 the end, a letter of another alphabet. Here each such character is spelled out behind a backslash,
-and a backslash is doubled, so that two different names are never one text.
+and a backslash is doubled, so that two different names are never one text. Of longer texts it is
+known here if they hide something.
 """
 
 import re
@@ -16,7 +17,13 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LOOKS_LATIN = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "LISU", "COPTIC")
 """Alphabets with letters that look Latin; mixed into a Latin word they are spelled out."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp", "Zs"})
-_DRAWN_AS_NOTHING = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+DRAWN_AS_NOTHING = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U00016fe4\U0001d159"
+)
+"""Letters, signs and marks without a shape."""
+_BLOCK = re.compile(r"[\n\t -~]*")
+FAR_APART = re.compile(r" {40,}")
+"""Blanks that push the text behind them out of sight."""
 _BYTES = range(0xDC80, 0xDD00)
 _ASCII, _BMP = 0x80, 0x10000
 SUBJECT = 72
@@ -55,6 +62,18 @@ def cut_at_word(text: str, most: int = SUBJECT) -> str:
     return f"{(words if len(words) > most // 3 else head).rstrip(' ,;:.')}…"
 
 
+def hides(text: str) -> bool:
+    """Return whether a text of several lines holds something that whoever reads it may not see.
+
+    Such a character acts on a terminal, turns the reading direction or has no shape; or so many
+    blanks follow each other that the text behind them is out of sight.
+    """
+    if FAR_APART.search(text.expandtabs(4)):
+        return True
+    is_plain = _BLOCK.fullmatch(text) is not None
+    return not is_plain and any(_is_hidden(char) and char not in "\n\t" for char in text)
+
+
 def _spelled(text: str, at: int, foreign: frozenset[int]) -> str:
     char = text[at]
     if char == "\\":
@@ -86,7 +105,7 @@ def _passes_for_latin(char: str) -> bool:
 def _is_hidden(char: str) -> bool:
     kind = category(char)
     is_selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-    return (kind in _HIDDEN and char != " ") or char in _DRAWN_AS_NOTHING or is_selector
+    return (kind in _HIDDEN and char != " ") or char in DRAWN_AS_NOTHING or is_selector
 
 
 def _is_joined(text: str, at: int) -> bool:

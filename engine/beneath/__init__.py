@@ -7,8 +7,9 @@ refusals as values with their reasons. Everything here is synchronous: run it in
 """
 
 from engine.beneath.copying import Copied, copy_as, copy_tree
+from engine.beneath.mounted import is_mounted
 from engine.beneath.opening import Name, PathRefused, Why
-from engine.beneath.parting import Parting, join, part
+from engine.beneath.parting import Known, Parting, Sighting, join, part
 from engine.beneath.removing import move_aside, release, remove_file, remove_tree
 from engine.beneath.surveying import LastChange, Survey, last_change, survey
 from engine.beneath.walking import Bounds, EntryKind, WalkEntry, kind_of, list_tree, open_up
@@ -18,16 +19,19 @@ __all__ = [
     "Bounds",
     "Copied",
     "EntryKind",
+    "Known",
     "LastChange",
     "Name",
     "Parting",
     "PathRefused",
+    "Sighting",
     "Survey",
     "Taken",
     "WalkEntry",
     "Why",
     "copy_as",
     "copy_tree",
+    "is_mounted",
     "join",
     "kind_of",
     "last_change",

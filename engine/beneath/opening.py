@@ -237,6 +237,39 @@ def open_file(name: bytes, folder: int) -> int:
     return descriptor
 
 
+def move(name: bytes, source: int, target: int) -> None:
+    """Rename an entry into another folder, under the same name, with the same mode.
+
+    Raises:
+        OSError: It cannot be moved.
+    """
+    try:
+        os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+    except PermissionError:
+        # A folder that changes its parent is written to: it names its parent.
+        mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
+        if not allow(name, source, stat.S_IWUSR):
+            raise
+        try:
+            os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+        except OSError:
+            _set_mode(name, source, mode)
+            raise
+        _set_mode(name, target, mode)
+
+
+def _set_mode(name: bytes, folder: int, mode: int) -> None:
+    """Give a folder of ours a mode, through its inode as in `allow`."""
+    handle = os.open(name, _HANDLE, dir_fd=folder)
+    try:
+        if IS_PORTABLE:
+            os.fchmod(handle, stat.S_IMODE(mode))
+        else:
+            os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode))  # noqa: PTH101 - as in `allow`
+    finally:
+        os.close(handle)
+
+
 def allow(name: bytes, folder: int, bits: int) -> bool:
     """Add permissions to a file or folder of our own, never through a link; tell if they changed.
 

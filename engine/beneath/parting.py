@@ -1,12 +1,25 @@
-"""Moves what was touched since a moment out of a tree, and puts it back."""
+"""Moves what is not as it was made out of a tree, and puts it back."""
 
+import errno
 import os
 import stat
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.beneath.opening import FOLDER, Name, RefusedError, folder_beneath, root_folder
+from engine.beneath.opening import (
+    FOLDER,
+    Name,
+    RefusedError,
+    allow,
+    folder_beneath,
+    move,
+    root_folder,
+)
 
+Sighting = tuple[int, int]
+"""The low 32 bits of a file's inode, and its `st_ctime` in nanoseconds: no program sets either."""
+Known = Mapping[bytes, Mapping[bytes, Sighting]]
+"""The files of a tree by folder and name. Every folder of it is a key, the top as an empty one."""
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default", "user.")
 
 
@@ -15,21 +28,22 @@ class Parting:
     """The rule by which a tree is parted.
 
     Attributes:
-        before_ns: A file stays if its `st_ctime` is earlier: no program can set that time.
-        folders: The folders that may stay, as paths; any other goes as a whole.
+        known: A file stays if it is the same one at the same path. Any other folder goes whole. The
+            time alone proves too little: a renamed folder takes untouched files with it.
+        before_ns: A folder was touched by nobody if its `st_ctime` is earlier.
         folder_mode: The mode that a folder gets back if somebody touched it.
     """
 
+    known: Known
     before_ns: int
-    folders: Container[bytes]
     folder_mode: int
 
 
 def part(root: Name, rest: Name, rule: Parting) -> int | None:
     """Move everything that was touched from a tree to the same paths below `rest`.
 
-    Return how many files stay. Files with several names go too: one may be out of sight. None
-    means that not all of the tree could be looked at; what has gone by then is below `rest`.
+    Return how many files stay. None means that not all of the tree could be looked at; what has
+    gone by then is below `rest`.
     """
     try:
         with root_folder(root) as top, root_folder(rest) as other:
@@ -69,22 +83,20 @@ class _Moving:
         if seen.st_ctime_ns >= self._rule.before_ns:
             self._set_back(folder, 0o700 if not path else self._rule.folder_mode)
         prefix = path + b"/" if path else b""
+        here = self._rule.known[path]
         inner: list[tuple[bytes, os.stat_result]] = []
         going: list[bytes] = []
         kept = 0
         with os.scandir(folder) as entries:
             for entry in entries:
                 found = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(found.st_mode):
-                    name = os.fsencode(entry.name)
-                    if prefix + name in self._rule.folders:
-                        inner.append((name, found))
-                    else:
-                        going.append(name)
-                elif self._is_untouched(found):
+                name = os.fsencode(entry.name)
+                if stat.S_ISDIR(found.st_mode) and prefix + name in self._rule.known:
+                    inner.append((name, found))
+                elif name in here and here[name] == _sighting(found):
                     kept += 1
                 else:
-                    going.append(os.fsencode(entry.name))
+                    going.append(name)
         if path and not (inner or going or kept):
             with folder_beneath(self._rest, path.split(b"/"), is_made=True):
                 return 0  # an empty folder is kept too
@@ -92,6 +104,7 @@ class _Moving:
         return kept + sum(self._entered(folder, prefix, *one) for one in inner)
 
     def _entered(self, folder: int, prefix: bytes, name: bytes, seen: os.stat_result) -> int:
+        allow(name, folder, stat.S_IRWXU)
         inside = os.open(name, FOLDER, dir_fd=folder)
         try:
             kept = self._inside(inside, prefix + name, seen)
@@ -101,26 +114,36 @@ class _Moving:
             os.rmdir(name, dir_fd=folder)
         return kept
 
-    def _is_untouched(self, seen: os.stat_result) -> bool:
-        is_plain = stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode)
-        return is_plain and seen.st_nlink == 1 and seen.st_ctime_ns < self._rule.before_ns
-
     def _move(self, names: Sequence[bytes], folder: int, path: bytes) -> None:
         if names:
             parts = path.split(b"/") if path else []
             with folder_beneath(self._rest, parts, is_made=True) as target:
                 for name in names:
-                    os.rename(name, name, src_dir_fd=folder, dst_dir_fd=target)
+                    move(name, folder, target)
 
     def _set_back(self, folder: int, mode: int) -> None:
         """Give a touched folder the mode and the lack of attributes that git makes it with."""
         seen = os.fstat(folder)
         if (seen.st_uid, seen.st_gid) != (self._own.st_uid, self._own.st_gid):
             raise PermissionError("a folder belongs to somebody else")
-        for name in os.listxattr(folder):
+        for name in _attributes(folder):
             if name.startswith(_INHERITED):
                 os.removexattr(folder, name)
         os.fchmod(folder, mode)
+
+
+def _attributes(folder: int) -> list[str]:
+    try:
+        return os.listxattr(folder)
+    except OSError as failed:
+        if failed.errno != errno.ENOTSUP:
+            raise
+        return []  # the file system has none
+
+
+def _sighting(seen: os.stat_result) -> Sighting:
+    """Return what tells this file, as it is now, from any other and from itself at other times."""
+    return seen.st_ino & 0xFFFFFFFF, seen.st_ctime_ns
 
 
 def _bring(other: int, top: int, parts: tuple[bytes, ...]) -> None:
@@ -131,8 +154,9 @@ def _bring(other: int, top: int, parts: tuple[bytes, ...]) -> None:
         folder_beneath(top, folders, is_made=True) as target,
     ):
         if not (_is_folder(name, source) and _is_folder(name, target)):
-            os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+            move(name, source, target)
             return
+        allow(name, source, stat.S_IRWXU)
     with folder_beneath(other, parts) as inside:
         names = _names_in(inside)
     for inner in names:

@@ -42,6 +42,7 @@ from engine.git.objects import (
     TreeEntry,
     Wording,
     commit_bytes,
+    few_refs_below,
     move_refs,
     parse_entry,
     refs_below,
@@ -476,7 +477,7 @@ async def _import(
     """Bring everything here; where a side ref is refused, at least the head."""
     names = workspace.refs
     pinned, branch = names.pinned, names.branch_ref
-    had = await refs_below(repo, pinned, branch)
+    had = await few_refs_below(repo, pinned, branch)
     folder = names.left if is_late else pinned
     if is_late:
         kept = {oid for ref, oid in had.items() if ref != branch}

@@ -33,13 +33,19 @@ class FillNote:
 
 def note_filled(repo: Repo, path: str, directory: Path, base: str) -> None:
     """Note beside a tree that git has just filled it; without the note it is never used again."""
-    moment, made_by = DiskMoment.next(path), settings_of(repo)
-    if moment is not None and made_by is not None:
-        with TemporaryDirectory(dir=directory) as folder:
-            Path(folder, "made").mkdir()
-            mode = stat.S_IMODE(Path(folder, "made").stat().st_mode)
-        noted = {"base": base, "moment": moment, "made_by": made_by, "folder_mode": mode}
-        (directory / _NOTE).write_text(json.dumps(noted))
+    with suppress(OSError):  # a full disk, for example: half of a note is none
+        moment, made_by = DiskMoment.next(path), settings_of(repo)
+        if moment is not None and made_by is not None:
+            mode = folder_mode(directory)
+            noted = {"base": base, "moment": moment, "made_by": made_by, "folder_mode": mode}
+            (directory / _NOTE).write_text(json.dumps(noted))
+
+
+def folder_mode(directory: Path) -> int:
+    """Return the mode of a folder that git makes now: the umask decides, of files too."""
+    with TemporaryDirectory(dir=directory) as folder:
+        Path(folder, "made").mkdir()
+        return stat.S_IMODE(Path(folder, "made").stat().st_mode)
 
 
 def filled(directory: Path) -> FillNote | None:

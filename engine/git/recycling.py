@@ -1,25 +1,30 @@
 """Fill a workspace from the tree of one that was released, instead of from nothing.
 
-The kernel's own time of a file's last change decides: the file is used again if that is earlier
-than the moment at which our git had filled the tree, before any agent was in it. No program can set
+The index from before any agent was in the tree decides. A file is used again if it is the same
+inode at the same path, and the kernel's own time of its last change is the same. No program can set
 that time. Everything else stays in the trash, and git writes the files that are missing or differ.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from anyio import to_thread
 
-from engine.beneath import Parting, part, remove_file
+from engine.beneath import (
+    Known,
+    Parting,
+    is_mounted,
+    join,
+    part,
+    remove_file,
+    remove_tree,
+)
 from engine.git.disk_moment import DiskMoment
-from engine.git.filled import FillNote, filled, settings_of
-from engine.git.objects import list_tree, resolve
+from engine.git.filled import FillNote, filled, folder_mode, settings_of
+from engine.git.objects import resolve
+from engine.git.plumbing.index_file import known_files
 from engine.git.removal import Removed, rest_of
 from engine.git.runner import Repo
-from engine.git.submodules import LINK
 from engine.git.workspace import Spare, Strategy
 
 _MOST_CHANGED = 0.5
@@ -48,76 +53,70 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     released = removed.workspace
     if released.strategy is not Strategy.WORKTREE:
         return None
-    found = await to_thread.run_sync(_proved, repo, removed)
-    if found is None:
-        return None
     index = Path(released.directory, "index")
-    shape = await repo.cache.of(("shape", found.base), partial(_shape, repo, found.base))
-    if shape.has_links or not await _is_near(repo, found.base, base, shape.files):
+    found = await to_thread.run_sync(_proved, repo, removed)
+    known = await to_thread.run_sync(known_files, index, repo.object_format)
+    if found is None or known is None:
         return None
+    files = sum(map(len, known.values()))
     head = await resolve(repo, removed.files or released.refs.head)
-    if head is None:
+    if head is None or not await _is_near(repo, found.base, base, files):
         return None
-    rule = Parting(
-        before_ns=found.moment.disk_ns,
-        folders=shape.folders,
-        folder_mode=found.folder_mode,
-    )
-    return Reuse(index=index, base=(found.base, shape.files), head=head, rule=rule)
+    known = await _without(repo, known, (found.base, head))
+    rule = Parting(known=known, before_ns=found.moment.disk_ns, folder_mode=found.folder_mode)
+    return Reuse(index=index, base=(found.base, files), head=head, rule=rule)
 
 
 def _proved(repo: Repo, removed: Removed) -> FillNote | None:
-    """Return the note of a tree whose times can be trusted."""
+    """Return the note of a tree whose times can be trusted, and that nobody can write to now."""
     noted = filled(Path(removed.workspace.directory))
     now = DiskMoment.now(removed.kept_in)
     if noted is None or now is None or noted.made_by != settings_of(repo):
         return None
-    return noted if now.is_after(noted.moment) and now.folder == noted.moment.folder else None
-
-
-class _Listed(NamedTuple):
-    """A tree: how many files it has, in which folders, and if a submodule is among them."""
-
-    files: int
-    folders: frozenset[bytes]
-    has_links: bool
-
-
-async def _shape(repo: Repo, commit: str) -> _Listed:
-    entries = await list_tree(repo, commit)
-    folders = frozenset(_folders_of(entry.path for entry in entries))
-    return _Listed(len(entries), folders, any(entry.mode == LINK for entry in entries))
+    if not now.is_after(noted.moment) or now.folder != noted.moment.folder:
+        return None
+    if folder_mode(Path(removed.workspace.directory)) != noted.folder_mode:
+        return None
+    return None if is_mounted(Path(removed.kept_in)) else noted
 
 
 async def _is_near(repo: Repo, earlier: str, base: str, count: int) -> bool:
     """Return whether most files are the same, and written by the same rules."""
-    if earlier == base:
-        return True
-    listing = await repo.read("diff-tree", "-r", "-z", "--name-only", earlier, base)
-    names = [name for name in listing.split(b"\0") if name]
+    names = await _changed(repo, earlier, base)
     is_ruled_anew = any(name.rpartition(b"/")[2] == b".gitattributes" for name in names)
     return not is_ruled_anew and len(names) <= _MOST_CHANGED * count
 
 
-def _folders_of(names: Iterable[bytes]) -> Iterator[bytes]:
-    seen = set()
-    for name in names:
-        folder = name.rpartition(b"/")[0]
-        while folder and folder not in seen:
-            seen.add(folder)
-            yield folder
-            folder = folder.rpartition(b"/")[0]
+async def _without(repo: Repo, known: Known, pair: tuple[str, str]) -> Known:
+    """Return the files that the second of two commits has as well: from there they come back."""
+    left = {folder: dict(names) for folder, names in known.items()}
+    for path in await _changed(repo, *pair):
+        folder, _, name = path.rpartition(b"/")
+        left.get(folder, {}).pop(name, None)
+    return left
+
+
+async def _changed(repo: Repo, earlier: str, later: str) -> list[bytes]:
+    if earlier == later:
+        return []
+    listing = await repo.read("diff-tree", "-r", "-z", "--name-only", earlier, later)
+    return [name for name in listing.split(b"\0") if name]
 
 
 def take_out(reuse: Reuse, kept_in: Path, spare: Path) -> Spare | None:
-    """Take the untouched part of a released tree; what was touched stays beside it."""
+    """Take the untouched part of a released tree; what was touched stays beside it.
+
+    If nothing can be taken, the tree is whole again; if not even that could be done, the rest of it
+    stays beside it.
+    """
     rest = rest_of(kept_in)
-    rest.mkdir(0o700, exist_ok=True)
-    remove_file(
-        kept_in, ".git"
-    )  # says where the workspace was registered, and is none of its files
+    rest.mkdir(0o700)
+    # It says where the workspace was registered, and is none of its files.
+    remove_file(kept_in, ".git")
     kept = part(kept_in, rest, reuse.rule)
     if not kept:
+        if not any(rest.iterdir()) or join(rest, kept_in):
+            remove_tree(rest)
         return None
     kept_in.rename(spare)
     base, files = reuse.base

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
-from engine.beneath import join
+from engine.beneath import join, remove_tree
 from engine.errors import WorkspaceError
 from engine.git.arrivals import LOST
 from engine.git.collection import CollectRefused, CollectRequest, collect
@@ -109,7 +109,9 @@ async def examine(
 
 async def keep_detached(repo: Repo, workspace: Workspace) -> None:
     """Keep the commits on which only the HEAD of a linked worktree stands: it goes with that."""
-    head = await to_thread.run_sync(_detached_head, workspace.admin)
+    # By its path: one that was restored has another entry than the one that was noted.
+    places = [one for one in await checkouts(repo) if one.path == workspace.path]
+    head = await to_thread.run_sync(_detached_head, places[0].git_dir) if places else None
     if head is None:
         return
     others = ("--branches", "--tags", "--remotes", "--glob=refs/plait")
@@ -118,9 +120,9 @@ async def keep_detached(repo: Repo, workspace: Workspace) -> None:
         await set_refs(repo, [(ref, head)], say="plait: detached HEAD")
 
 
-def _detached_head(admin: str | None) -> str | None:
+def _detached_head(admin: str) -> str | None:
     try:
-        said = Path(admin, "HEAD").read_text().strip() if admin is not None else ""
+        said = Path(admin, "HEAD").read_text().strip()
     except OSError:  # its entry is gone
         return None
     return said if is_id(said) else None
@@ -160,7 +162,7 @@ def _stands_in(pid: int) -> str:
     if IS_PORTABLE:
         return psutil.Process(pid).cwd() or ""
     try:
-        return str(Path(f"/proc/{pid}/cwd").readlink())
+        return os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115 - a `Path` costs more than the look
     except FileNotFoundError:
         return psutil.Process(pid).cwd() or ""
 
@@ -234,7 +236,7 @@ async def restore(repo: Repo, removed: Removed) -> None:
         await repo.run(*words, str(path), head, call=WRITE)
         admin = await to_thread.run_sync(admin_dir, path)
         if removed.head:
-            await fill(repo, removed.head, Where(git_dir=admin, worktree=str(path)))
+            await _filled(repo, removed.head, (path, admin))
             await to_thread.run_sync(_bring_back, Path(removed.kept_in), path)
         else:
             await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
@@ -260,6 +262,20 @@ async def _standing(repo: Repo, names: RefNames, base: str) -> tuple[str, bool]:
     if tip is None:
         return head, True
     return (tip, True) if await is_ancestor(repo, head, tip) else (head, False)
+
+
+async def _filled(repo: Repo, commit: str, place: tuple[Path, str]) -> None:
+    """Write the files of a commit where nothing is yet; leave nothing if that fails."""
+    path, admin = place
+    is_done = False
+    try:
+        await fill(repo, commit, Where(git_dir=admin, worktree=str(path)))
+        is_done = True
+    finally:
+        if not is_done:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(remove_tree, path)
+                await drop_entry(repo, path)
 
 
 def _move_back(kept_in: str, path: Path, gitfile: Path | None) -> None:

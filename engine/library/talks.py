@@ -118,7 +118,9 @@ async def _until_ended(engine: Engine, run: Run, worker: str, hearing: Hearing) 
             return Ended(worker=worker, result=result, change=view.change)
         for question in view.questions:
             answer = await hearing.answer(question)
-            command = c.Answer(worker=worker, answer=answer, question=question.id)
+            command = c.Answer(
+                worker=worker, answer=answer, question=question.id, asked=question.text
+            )
             await engine.command(command)
 
 

@@ -286,6 +286,8 @@ class Answer:
         is_for_run: Keep it for the whole run.
         scope: Keep it for these.
         pattern: Keep it for all questions that match, not for exactly this one.
+        asked: The whole text that was read. A question with another text is not answered, and one
+            that hides something is not allowed without it.
     """
 
     worker: str
@@ -295,6 +297,7 @@ class Answer:
     scope: AnswerScope | None = None
     pattern: str = ""
     run: str = ""
+    asked: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

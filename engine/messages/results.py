@@ -9,6 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from engine.legible import hides
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.deeds import Deed
 from engine.messages.served import Served
@@ -231,6 +232,8 @@ class Question:
         danger: What the command would do that cannot be taken back; empty where nothing is known.
         command: The whole command that a permission is about, where it is about one.
         is_editable: The agent's client runs another command that a human writes in its place.
+        needs_human: No kept answer answers it: plait does not know exactly what it is about, or
+            it is about several commands at once.
     """
 
     id: str
@@ -242,6 +245,19 @@ class Question:
     danger: str = ""
     command: str = ""
     is_editable: bool = False
+    needs_human: bool = False
+
+    @property
+    def is_hiding(self) -> bool:
+        """Return whether it holds something unseen: then a human allows it, each time anew."""
+        return hides(self.text) or hides(self.command)
+
+
+def is_allowing(answer: str) -> bool:
+    """Return whether an answer to a permission allows it, or another command in its place."""
+    word, _, command = answer.partition(":")
+    is_other = word.strip().casefold() == "allow" and bool(command.strip())
+    return answer == "allow" or is_other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,8 +279,16 @@ class KeptAnswer:
     pattern: str = ""
 
     def answers(self, question: Question, *, worker: str, step: str) -> bool:
-        """Return whether it answers a question; a pattern never answers a dangerous one."""
+        """Return whether it answers a question.
+
+        A pattern never answers a dangerous question, and nothing allows one that hides something.
+        Nothing at all answers one that needs a human.
+        """
         if self.where not in {"", worker, step} or not question.is_permission:
+            return False
+        if question.needs_human:
+            return False
+        if question.is_hiding and is_allowing(self.answer):
             return False
         if not self.pattern:
             return question.text == self.asked

@@ -13,7 +13,7 @@ from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
 from engine.ids import WOVEN, WorkerId, meant
 from engine.messages import commands as c
-from engine.messages.results import Badge, Moment, Outcome
+from engine.messages.results import Badge, Moment, Outcome, Question, is_allowing
 from engine.phases import HOLDING, Phase, StopCause
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.review.moments import clock_time, moment_at
@@ -185,18 +185,17 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
         return _not_now(w, "it has no question")
     wanted = command.question or w.attempt.questions[0].id
     asked = next((q for q in w.attempt.questions if q.id == wanted), None)
-    if asked is None:
+    if asked is None or command.asked not in {None, asked.text}:
         return c.Refused(f"{w.id} no longer asks this", hint="Look at what it asks now.")
-    if asked.is_permission and command_in(command.answer):
-        if not asked.is_editable:
-            agent = state.agent_of(w.id)
-            who = agent.name if agent else "this agent"
-            return c.Refused(
-                f"{who} runs only the command that it asked for",
-                hint="Deny it with words: `deny: run this instead`.",
-            )
-        if command.is_for_run or command.scope:
-            return c.Refused("an edited command can only be allowed once, not for the run")
+    if asked.is_permission and (refused := _not_allowed(state, w, asked, command)):
+        return refused
+    is_kept = command.is_for_run or command.scope is not None
+    if asked.needs_human and is_kept and not command.pattern:
+        return c.Refused(
+            "this answer cannot be kept: plait does not know the request exactly, or it is for "
+            "several commands",
+            hint="Answer it once.",
+        )
     fact = f.HumanAnswered(
         **about,
         question=wanted,
@@ -206,6 +205,33 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
         pattern=command.pattern if command.scope else "",
     )
     return Ruling((fact,), f"{w.id} gets the answer {command.answer!r}")
+
+
+def _not_allowed(
+    state: RunState, w: Worker, asked: Question, command: c.Answer
+) -> c.Refused | None:
+    """Refuse to allow another command than the client runs, or a request that nobody has read."""
+    is_kept = command.is_for_run or command.scope is not None
+    if command_in(command.answer):
+        if not asked.is_editable:
+            agent = state.agent_of(w.id)
+            who = agent.name if agent else "this agent"
+            return c.Refused(
+                f"{who} runs only the command that it asked for",
+                hint="Deny it with words: `deny: run this instead`.",
+            )
+        if is_kept:
+            return c.Refused("an edited command can only be allowed once, not for the run")
+    if not asked.is_hiding or not is_allowing(command.answer):
+        return None
+    if is_kept:
+        return c.Refused("it hides characters, so it can only be allowed once, not for the run")
+    if command.asked is None:
+        return c.Refused(
+            f"the request of {w.id} hides characters",
+            hint="Inbox in the console draws them; read it there before you allow it.",
+        )
+    return None
 
 
 _ON_THEIR_WAY = {

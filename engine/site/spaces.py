@@ -94,18 +94,20 @@ class GitSpaces:
     async def _lending(self, wanted: WorkspaceRequest) -> AsyncIterator[Spare | None]:
         """Yield a released tree to begin a new worktree with, if one fits.
 
-        Only where agents live behind mounts: no process of an earlier one can write to it then.
+        Only where agents live behind mounts: no process of an earlier one can write to it then,
+        unless a sandbox is still there, and nothing is lent from under that.
         """
         is_new = not await anyio.Path(wanted.directory, NOTE).exists()
         if not (is_new and wanted.is_mounted and wanted.strategy is Strategy.WORKTREE):
             yield None
             return
-        place = wanted.path.with_name(f".{wanted.path.name}.spare")
+        place = _spare(wanted.path)
         await anyio.to_thread.run_sync(remove_tree, place)  # an engine died before it was used
         try:
             yield await lend(self._repo, self._layout, wanted.base, place)
         finally:
-            await anyio.to_thread.run_sync(remove_tree, place)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(remove_tree, place)
 
     async def resume(self, at: Workplace) -> FilledSpace:
         """Make a workspace that is there ready for another attempt."""
@@ -240,6 +242,7 @@ class GitSpaces:
             branch_prefix=runtime.branch_prefix,
         )
         space = replace(space, base=space.refs.base)
+        await anyio.to_thread.run_sync(remove_tree, _spare(Path(space.path)))
         if await anyio.Path(space.path).is_dir():
             await discard(self._repo, self._layout, RemovalVerdict(workspace=space))
         await forget(self._repo, space, with_branch=with_branch)
@@ -247,6 +250,8 @@ class GitSpaces:
     async def clear_strays(self, known: Sequence[RunId], *, is_dry: bool) -> tuple[CleanItem, ...]:
         """Remove workspaces of vanished runs, and registered worktrees without a folder."""
         items = []
+        if not is_dry:
+            await anyio.to_thread.run_sync(_remove_spares, self._root, known)
         for attempt, path in await anyio.to_thread.run_sync(_strays, self._root, known):
             verdict = await examine_stray(self._repo, attempt, path)
             is_going = verdict.is_safe and not is_dry
@@ -284,6 +289,20 @@ def _strays(root: Path, known: Sequence[RunId]) -> list[tuple[AttemptId, Path]]:
         if run not in known and number.isdigit() and path.is_dir() and not path.is_symlink():
             found.append((AttemptId.parse(f"{run}/{step}/{worker}@{number}"), path))
     return found
+
+
+def _spare(path: Path) -> Path:
+    """Return where the tree lies that a worktree is going to begin with."""
+    return path.with_name(f".{path.name}.spare")
+
+
+def _remove_spares(root: Path, known: Sequence[RunId]) -> None:
+    """Remove what engines that died had lent and not used yet: the trash can make all of it."""
+    for path in root.glob("*/*/worker_*/.attempt_*.spare"):
+        run = path.relative_to(root).parts[0]
+        if run not in known:
+            remove_tree(path)
+            drop_empty(root / run)
 
 
 def _empty(folder: Path) -> None:

@@ -174,7 +174,7 @@ _LEVELS = """\
 | level | key | counts | default | limit |
 |---|---|---|---|---|
 | workers of the engine | `runtime.max_concurrent_workers` | workers that run at once \
-in all steps and runs of the repository | 10 | cut to 100 |
+in all steps and runs of the repository | 10 | cut to 500 |
 | replicas or cells of a step | `concurrency`, `variants`, `models` or `strategy.matrix` \
 (with its `max_concurrency`) | workers of one step | 1 \
 | replicas and `max_concurrency` are cut to `max_concurrent_workers`; \

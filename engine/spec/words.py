@@ -40,8 +40,11 @@ ADAPTERS: tuple[str, ...] = get_args(Adapter)
 NEEDS_ARGV = ("command", "terminal", "acp")
 """Adapters that know no program of their own."""
 
-WORKER_CAP = 100
-"""The most workers one engine runs at once, whatever a manifest asks."""
+WORKER_CAP = 500
+"""The most workers one engine runs at once, whatever a manifest asks.
+
+Those of one machine are bounded by its memory long before; 200 were run on two cores.
+"""
 HINT_CAP = 10
 """The most sub-agents an agent is told it may spawn."""
 

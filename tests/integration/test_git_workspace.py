@@ -20,7 +20,7 @@ from engine.git.workspace import Strategy, Workspace, check_space
 from engine.git.worktrees import our_entries
 from engine.review.change import measured
 from engine.site.artifacts import Artifacts
-from tests.support.git_lab import Lab
+from tests.support.git_lab import Lab, shell
 from tests.support.kinds import submodule
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
@@ -183,6 +183,34 @@ async def test_a_branch_that_the_user_has_checked_out_is_not_moved_under_them(tm
     with pytest.raises(BranchTaken) as refused:
         await lab.prepare("r1/fix/worker_1@2")
     assert str(lab.built.path) in str(refused.value)
+
+
+GONE = {
+    "by hand": 'rm -rf "$GONE"',
+    "and pruned by git": 'rm -rf "$GONE"; git worktree prune --expire=now',
+    "of the user's too": 'rm -rf "$GONE"; git worktree add -qf ../own "$BRANCH"; rm -r ../own',
+}
+
+
+@pytest.mark.parametrize("script", GONE.values(), ids=GONE)
+async def test_a_worktree_that_is_gone_keeps_no_later_attempt_from_the_branch(
+    tmp_path: Path, script: str
+):
+    """Git counts a worktree without a folder too, and prunes none that is locked."""
+    lab = await Lab.open(tmp_path)
+    first = await lab.prepare("r1/fix/worker_1@1")
+    lab.agent(first, WORK)
+    change = await lab.collect(first)
+    words = ["env", f"GONE={first.path}", f"BRANCH={first.branch}", "sh", "-ec", script]
+    await to_thread.run_sync(shell, words, lab.built.path)
+
+    second = await lab.prepare("r1/fix/worker_1@2")
+
+    assert lab.built.git("symbolic-ref", "HEAD", cwd=Path(second.path)).endswith(first.branch)
+    assert second.admin is not None
+    assert first.admin is not None
+    head = await to_thread.run_sync(Path(first.admin, "HEAD").read_text)
+    assert head.strip() == change.head  # its folder may come back: a disk that was not mounted
 
 
 async def test_no_agent_sees_another_agents_branch_or_the_users_stash(tmp_path: Path):

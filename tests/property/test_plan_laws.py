@@ -16,6 +16,7 @@ from engine.plan.order import ordered
 from engine.plan.prompts import fill
 from engine.spec.load import manifest_from
 from engine.spec.placeholders import SIMPLE, escaped, placeholders
+from engine.spec.words import WORKER_CAP
 
 EXAMPLES = 2_000 if os.environ.get("PLAIT_THOROUGH") else 100
 QUICK = settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
@@ -97,7 +98,7 @@ def manifests(draw: st.DrawFn) -> dict[str, Any]:
         for i in range(draw(st.integers(1, 4)))
     ]
     return {
-        "runtime": {"max_concurrent_workers": draw(COUNT)},
+        "runtime": {"max_concurrent_workers": draw(st.integers(1, 3 * WORKER_CAP))},
         "pipelines": [{"name": "p", "steps": steps}],
     }
 
@@ -108,8 +109,8 @@ def test_no_figure_passes_its_bound_and_no_cut_is_unseen(values: dict[str, Any])
     plan = make_plan(manifest_from(values))
     asked = values["runtime"]["max_concurrent_workers"]
     cap = plan.runtime.max_concurrent_workers
-    assert cap == min(asked, 100)
-    expected = {"runtime.max_concurrent_workers": asked} if asked > 100 else {}
+    assert cap == min(asked, WORKER_CAP)
+    expected = {"runtime.max_concurrent_workers": asked} if asked > WORKER_CAP else {}
     for planned, said in zip(plan.steps, values["pipelines"][0]["steps"], strict=True):
         expected |= expected_clamps(said, cap)
         assert "strategy" in said or len(planned.workers) <= cap

@@ -23,7 +23,7 @@ from tui.commands.base import EXIT_INTERRUPTED, json_text, say
 from tui.commands.exits import exit_code
 from tui.commands.leaving import tell_left, wait_stuck
 from tui.commands.outlet import write
-from tui.words.clean import clean, clean_name
+from tui.words.clean import asked_line, clean, clean_name
 from tui.words.figures import clock
 from tui.words.served import served_text
 
@@ -311,7 +311,7 @@ def _(event: ev.WorkerMoved) -> str:
 
 @_words.register
 def _(event: ev.Asked) -> str:
-    return f"asks: {clean(event.question.text)}"
+    return f"asks: {asked_line(event.question.text)}"
 
 
 @_words.register
@@ -402,7 +402,7 @@ def _report_lines(report: RunReport) -> Iterator[str]:
                 first = clean(result.error.strip().split("\n", 1)[0])
                 yield f"  {result.worker}: {_cause(result.cause)}{first}"
     for want in report.waits_for:
-        yield f"waits for you: {clean(want)}"
+        yield f"waits for you: {asked_line(want)}"
     if report.waits_for:
         yield _NEXT
 

@@ -10,7 +10,7 @@ from engine.messages.questions import ReadRun
 from engine.messages.results import KeptAnswer
 from tui.commands.acting import tell_one
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json
-from tui.words.clean import clean
+from tui.words.clean import asked_head, clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +41,8 @@ async def _list(args: argparse.Namespace) -> int:
 
 def _line(rule: KeptAnswer) -> str:
     where = f"{rule.scope} {rule.where}".strip()
-    asked = rule.pattern or rule.asked.split("\n", 1)[0]
-    return f"{rule.number:>3}  {clean(rule.answer):<8}{clean(asked)}  for the {clean(where)}"
+    asked = asked_head(rule.pattern or rule.asked)
+    return f"{rule.number:>3}  {clean(rule.answer):<8}{asked}  for the {clean(where)}"
 
 
 async def _revoke(args: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ from tui.commands.answering import answered
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
 from tui.commands.notifying import Notify, read_notify
-from tui.words.clean import clean
+from tui.words.clean import clean_code
 
 _WANTED = Asked | ChoiceWanted | ConflictsFound | ReviewWanted | RunFinished
 _PATIENCE_S = 30.0
@@ -89,5 +89,5 @@ def _described(told: Told) -> dict[str, str]:
         "PLAIT_EVENT": type(told.event).__name__,
         "PLAIT_RUN": told.run,
         "PLAIT_WORKER": str(getattr(told.event, "worker", "")),
-        "PLAIT_TEXT": clean(sentence(told) or f"run {told.run}"),
+        "PLAIT_TEXT": clean_code(sentence(told) or f"run {told.run}"),
     }

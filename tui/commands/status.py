@@ -24,7 +24,7 @@ from engine.messages.results import (
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
-from tui.words.clean import clean, clean_name
+from tui.words.clean import asked_head, clean, clean_name
 from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
 from tui.words.said import (
     mind_text,
@@ -203,7 +203,7 @@ def _came_to(worker: WorkerView, step: StepView) -> list[str]:
     if worker.questions:
         asked = worker.questions[0]
         danger = f" (dangerous: {asked.danger})" if asked.danger else ""
-        return [f"asks{danger}: {first_line(asked.text)}"]
+        return [f"asks{danger}: {asked_head(asked.text)}"]
     known = (undone_text(worker), worker.error, worker.ending, passed_text(worker, step))
     if said := next(filter(None, known), ""):
         return [first_line(said)]

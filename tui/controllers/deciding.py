@@ -10,19 +10,32 @@ from engine.messages.commands import (
     Reject,
     StopWorker,
 )
-from engine.messages.results import WorkerView
+from engine.messages.results import Question, WorkerView
 from engine.phases import Phase
 from tui.controllers.workers import Workers
 from tui.ink import BOLD, TEXT, Row, Span, words
 from tui.kit.dialogs import Answers, Choice
 from tui.kit.screen import Board, Controller
 from tui.kit.textbox import Writing
-from tui.words.asking import asked_of, asks_permission, choices_of, who_asks_alike
+from tui.words.asking import asked_of, asks_permission, choices_of, raw_of, who_asks_alike
 from tui.words.cutting import cut_end
 
 _READ_S = 2.0
 """A question is not read sooner: a digit that comes before may be meant for a screen."""
 _ASKS_NOT = "it asks nothing"
+
+
+def _answer_to(worker: WorkerView, text: str, run: str, *, is_for_run: bool = False) -> Answer:
+    """Return the answer to exactly what a worker asked when it was looked at."""
+    asked = raw_of(worker.questions[0]) if worker.questions else None
+    return Answer(
+        worker=worker.worker,
+        answer=text,
+        question=asked.id if asked else None,
+        asked=asked.text if asked else None,
+        is_for_run=is_for_run,
+        run=run,
+    )
 
 
 def _stop_said(name: Span) -> Row:
@@ -35,7 +48,7 @@ class Deciding(Controller):
 
     def __init__(self, screen: Board) -> None:
         super().__init__(screen)
-        self._shown: tuple[str, int, str] | None = None
+        self._shown: tuple[str, int, Question] | None = None
         self._shown_since = 0.0
 
     def do_yes(self) -> None:
@@ -76,16 +89,13 @@ class Deciding(Controller):
             self.screen.open_question()
         elif not question.is_permission:
             self._let_choose(worker, partial(self._pick, worker))
+        elif is_for_run and raw_of(question).is_hiding:
+            once = f"{self.screen.key_of('yes')} allows it once"
+            self.refuse("yes_wide", "it hides characters", once)
         elif self.session.marks and not is_for_run:
             self._answer_alike(worker, self._workers.marked, "allow")
         else:
-            command = Answer(
-                worker=worker.worker,
-                answer="allow",
-                question=question.id,
-                is_for_run=is_for_run,
-                run=self.run_id,
-            )
+            command = _answer_to(worker, "allow", self.run_id, is_for_run=is_for_run)
             self.screen.send(command, "allowed for the run" if is_for_run else "allowed once")
 
     def edit_command(self) -> None:
@@ -95,8 +105,7 @@ class Deciding(Controller):
 
         def allow(text: str) -> None:
             if command := text.strip():
-                answer = f"allow: {command}"
-                edited = Answer(worker=worker.worker, answer=answer, question=question.id, run=run)
+                edited = _answer_to(worker, f"allow: {command}", run)
                 self.screen.send(edited, "allowed as edited")
             else:
                 self.refuse("edit", "the command is empty", "the agent still waits for an answer")
@@ -110,7 +119,7 @@ class Deciding(Controller):
             is_code=True,
             file="command.sh",
         )
-        self.screen.write(writing, question.command)
+        self.screen.write(writing, raw_of(question).command)
 
     # Questions with answers to choose from.
 
@@ -132,7 +141,7 @@ class Deciding(Controller):
             return {}
         if not self.screen.shows_whole_question(worker):
             return {}
-        shown = (worker.worker, worker.attempt, worker.questions[0].id)
+        shown = (worker.worker, worker.attempt, worker.questions[0])
         if shown != self._shown:
             self._shown, self._shown_since = shown, self.session.clock()
         return {str(n): partial(self._press, worker, text) for n, text in enumerate(choices, 1)}
@@ -176,9 +185,7 @@ class Deciding(Controller):
 
     def _answer(self, run: str, worker: WorkerView, text: str) -> None:
         """Answer what that worker asked when it was on screen."""
-        question = worker.questions[0].id if worker.questions else None
-        command = Answer(worker=worker.worker, answer=text, question=question, run=run)
-        self.screen.send(command, "answered")
+        self.screen.send(_answer_to(worker, text, run), "answered")
 
     def do_no(self) -> None:
         stop = partial(self._stop, self.run_id)
@@ -216,14 +223,7 @@ class Deciding(Controller):
 
     def deny_for_run(self, worker: WorkerView) -> None:
         """Deny it now, and whenever it is asked again in this run."""
-        question = worker.questions[0].id
-        command = Answer(
-            worker=worker.worker,
-            answer="deny",
-            question=question,
-            is_for_run=True,
-            run=self.run_id,
-        )
+        command = _answer_to(worker, "deny", self.run_id, is_for_run=True)
         self.screen.send(command, "denied for the run")
 
     def ask_to_reject(self, idea: str, worker: WorkerView, said: Row) -> None:

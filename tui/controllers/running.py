@@ -17,7 +17,7 @@ from tui.kit.dialogs import Choice
 from tui.kit.screen import Board, Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
-from tui.words.clean import clean, clean_block
+from tui.words.clean import asked_head, clean, clean_block
 from tui.words.figures import some
 
 
@@ -136,8 +136,8 @@ class Running(Controller):
 
 
 def asked_of(rule: KeptAnswer) -> str:
-    """Return what a kept answer answers: its pattern, else the question in its first line."""
-    return clean(rule.pattern or rule.asked.split("\n", 1)[0])
+    """Return what a kept answer answers: its pattern, else the beginning of the question."""
+    return asked_head(rule.pattern or rule.asked)
 
 
 def held_of(rule: KeptAnswer) -> str:

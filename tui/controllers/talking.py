@@ -7,10 +7,11 @@ from engine.messages.commands import (
     Interrupt,
     Steer,
 )
-from engine.messages.results import WorkerView
+from engine.messages.results import WorkerView, is_allowing
 from tui.controllers.workers import Workers, listed
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
+from tui.words.asking import asks_permission, raw_of
 from tui.words.said import how_heard
 
 
@@ -33,13 +34,15 @@ class Talking(Controller):
         self.do_steer()
 
     def _say_to(self, run: str, workers: list[WorkerView], text: str) -> None:
+        if is_allowing(text) and any(map(asks_permission, workers)):
+            hint = f"{self.screen.key_of('yes')} allows what is on screen"
+            self.refuse("steer", "a message allows nothing", hint)
+            return
         for worker in workers:
             if worker.questions:
+                asked = raw_of(worker.questions[0])
                 answer = Answer(
-                    worker=worker.worker,
-                    answer=text,
-                    question=worker.questions[0].id,
-                    run=run,
+                    worker=worker.worker, answer=text, question=asked.id, asked=asked.text, run=run
                 )
                 self.screen.send(answer, f"answered {worker.worker}")
             else:

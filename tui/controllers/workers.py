@@ -7,7 +7,7 @@ from engine.phases import Phase
 from tui.ink import BOLD, MUTED, Row, Span, words
 from tui.kit.dialogs import AskDialog
 from tui.kit.screen import Controller
-from tui.words.asking import ANSWERED_ON, asked_of
+from tui.words.asking import ANSWERED_ON, asked_of, raw_of
 from tui.words.doable import why_not
 from tui.words.figures import some
 from tui.words.looks import glyph, look_of
@@ -176,10 +176,13 @@ class Workers(Controller):
 
     def _why_not_edited(self, worker: WorkerView, asked: Question) -> str:
         """Return why nothing else can be allowed than what is asked, and the key that helps."""
-        if asked.is_editable:
+        is_hiding = raw_of(asked).is_hiding
+        if asked.is_editable and not is_hiding:
             return ""
         why = (
-            f"{worker.agent} runs only what it asked for"
+            "its command hides characters"
+            if is_hiding
+            else f"{worker.agent} runs only what it asked for"
             if asked.command
             else "it asks for no command"
         )

@@ -1,6 +1,7 @@
 """The card of a worker that needs a human: why, the evidence, and the keys that answer it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from engine.limits import Dimension
 from engine.messages.results import Badge, StepView, WorkerView
@@ -10,7 +11,7 @@ from tui.kit.bars import Hint
 from tui.kit.frames import framed
 from tui.kit.meters import meter
 from tui.words.asking import choices_of, who_asks_alike
-from tui.words.cutting import cut_path, wrap
+from tui.words.cutting import cut_path, wrap, wrap_whole
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
@@ -73,10 +74,17 @@ def question_fits(worker: WorkerView, cells: int, rows: int) -> bool:
 
 def _asked(worker: WorkerView, cells: int) -> list[Row]:
     """A question's text, its first line bold, and its numbered answers."""
-    lines = worker.questions[0].text.strip().split("\n")
-    rows: list[Row] = [(Span(piece, BOLD),) for piece in wrap(lines[0], cells)]
-    rows += [(Span(piece, MUTED),) for line in lines[1:] for piece in wrap(line, cells)]
+    first, rest = question_pieces(worker.questions[0].text, cells)
+    rows: list[Row] = [(Span(piece, BOLD),) for piece in first]
+    rows += [(Span(piece, MUTED),) for piece in rest]
     return [*rows, *numbered_rows(worker, cells)]
+
+
+@lru_cache(maxsize=32)
+def question_pieces(text: str, cells: int) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the first line of what is asked and all others, whole, in pieces of so many cells."""
+    first, *others = (wrap_whole(line, cells) for line in text.split("\n"))
+    return tuple(first), tuple(piece for line in others for piece in line)
 
 
 def numbered_rows(worker: WorkerView, cells: int) -> list[Row]:

@@ -191,7 +191,7 @@ class Rows(Scrolled):
     """Rows of which those on screen are drawn.
 
     The rows under the cursor are brought on screen when they have moved, and when a key was
-    pressed. `read_to` is how far down any row was ever on screen.
+    pressed. `read_to` is how far down every row was once on screen.
     """
 
     def __init__(
@@ -254,7 +254,8 @@ class Rows(Scrolled):
         rows = list(super().seen())
         left = self.count - self.top - len(rows)
         is_cut = left > 0 and len(rows) > 1 and self._more is not None
-        self.read_to = max(self.read_to, self.top + len(rows) - is_cut)
+        if self.top <= self.read_to:  # what was jumped over was not read
+            self.read_to = max(self.read_to, self.top + len(rows) - is_cut)
         if is_cut and self._more:
             rows[-1] = self._more(left + 1)
         return rows

@@ -3,11 +3,28 @@
 from collections.abc import Sequence
 
 from engine.messages.results import Question, WorkerView
+from engine.values import dataclass
 
 MOST_NUMBERED = 9
 """A number is one digit."""
 ANSWERED_ON = frozenset({"fleet", "worker", "inbox"})
 """The screens on which what a worker asks is answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnQuestion(Question):
+    """A question as it is drawn, where that is not byte for byte what was asked.
+
+    Attributes:
+        raw: What was asked. It alone is compared, edited and sent back, and it is never drawn.
+    """
+
+    raw: Question
+
+
+def raw_of(question: Question) -> Question:
+    """Return a question byte for byte."""
+    return question.raw if isinstance(question, DrawnQuestion) else question
 
 
 def asked_of(worker: WorkerView) -> Question | None:
@@ -30,13 +47,22 @@ def choices_of(worker: WorkerView) -> tuple[str, ...]:
 
 
 def who_asks_alike(workers: Sequence[WorkerView], worker: WorkerView) -> list[WorkerView]:
-    """Return all who ask exactly what a worker asks first, that worker among them."""
+    """Return all who ask exactly what a worker asks first, that worker among them.
+
+    What hides something is read and answered by itself, however many ask it.
+    """
     asked = asked_of(worker)
-    return [one for one in workers if asked and _is_same(asked, asked_of(one))]
+    if asked is None:
+        return []
+    if raw_of(asked).is_hiding or asked.needs_human:  # what plait does not know may differ
+        return [one for one in workers if one.worker == worker.worker]
+    return [one for one in workers if _is_same(asked, asked_of(one))]
 
 
 def _is_same(one: Question, other: Question | None) -> bool:
-    return other is not None and (
-        (one.text, one.choices, one.is_permission)
-        == (other.text, other.choices, other.is_permission)
-    )
+    return other is not None and _compared(one) == _compared(other)
+
+
+def _compared(question: Question) -> tuple[object, ...]:
+    asked = raw_of(question)
+    return asked.text, asked.command, asked.about, asked.choices, asked.is_permission

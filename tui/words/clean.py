@@ -3,7 +3,8 @@
 Agents, repositories and their users write what they like: escape sequences that set the clipboard
 or reset the screen, marks that turn the reading direction, characters of no width. Nothing of that
 passes; what a reader ought to see is made visible instead. Cleaning happens here once, when a view
-or a log line enters the console, and nowhere else.
+or a log line enters the console, and nowhere else. What is asked is drawn whole, and kept as it is
+beside that.
 """
 
 import re
@@ -14,7 +15,9 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 from unicodedata import category
 
-from engine.legible import legible_name
+from engine.legible import DRAWN_AS_NOTHING, FAR_APART, legible_name
+from engine.messages.results import Question
+from tui.words.asking import DrawnQuestion
 
 _T = TypeVar("_T")
 
@@ -34,8 +37,6 @@ _NO_TEXT = 0xDC80
 """Stands for the first of the bytes that are no UTF-8."""
 _SPELLED = frozenset({"Cf", "Zl", "Zp"})
 """Marks that turn the reading direction, join, separate: a reviewer must see them."""
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800")
-"""Letters, signs and marks that are drawn as nothing."""
 _AS_PICTURE = "\ufe0f"
 """Asks for the picture of the sign before it, as after a warning sign. There it hides nothing."""
 _WRITTEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zs"})
@@ -56,7 +57,7 @@ _STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
 def _shown(char: str) -> str:
     """Return what stands for a character that is not plain."""
     kind = category(char)
-    if kind in _SPELLED or char in _UNSEEN:
+    if kind in _SPELLED or char in DRAWN_AS_NOTHING:
         return f"<{ord(char):04X}>"
     if kind in _STANDS_FOR:
         return _STANDS_FOR[kind]
@@ -156,6 +157,35 @@ def clean_code_block(text: str) -> str:
     return "\n".join(map(clean_code, text.split("\n")))
 
 
+def clean_asked(text: str) -> str:
+    """Return the whole of what is asked: nothing is cut, and each hidden character is drawn.
+
+    Blanks at the end of a line have a sign, and so have tabs.
+    """
+    return "\n".join(map(_asked_line, text.split("\n")))
+
+
+def asked_line(text: str) -> str:
+    """Return the whole of what is asked in one line, with a sign for each line end."""
+    return clean_asked(text).replace("\n", "␊")
+
+
+def asked_head(text: str) -> str:
+    """Return the first line of what is asked, and how many more lines there are."""
+    first, _, rest = text.partition("\n")
+    more = rest.count("\n") + 1 if rest else 0
+    return clean_asked(first) + (f" … and {more} more line{'s' * (more > 1)}" if more else "")
+
+
+def _asked_line(line: str) -> str:
+    found, *others = (_SUSPECT.sub(lambda one: _spelled(one[0]), part) for part in line.split("\t"))
+    for part in others:
+        found += "→".ljust(_TAB - len(found) % _TAB) + part
+    bare = found.rstrip(" ")
+    whole = bare + "·" * (len(found) - len(bare))
+    return FAR_APART.sub(lambda blanks: f"<{len(blanks[0])} blanks>", whole)
+
+
 def _pictured(found: re.Match[str]) -> str:
     """Return what stands for a character of code, so that no two that differ look alike."""
     char = found[0]
@@ -193,9 +223,23 @@ def _cleaned(value: Any, cleaner: Callable[[str], str]) -> Any:
         return type(value)(_cleaned(item, cleaner) for item in value)
     if isinstance(value, Mapping):
         return {_cleaned(key, cleaner): _cleaned(item, cleaner) for key, item in value.items()}
+    if isinstance(value, Question):
+        return _drawn(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _cleaned_fields(value, cleaner)
     return value
+
+
+def _drawn(asked: Question) -> Question:
+    """Return a question that may be drawn; its name is sent back, and is drawn nowhere."""
+    if isinstance(asked, DrawnQuestion):
+        return asked
+    values = {place.name: getattr(asked, place.name) for place in fields(asked)}
+    drawn = values | {
+        name: _cleaned(values[name], clean_asked)
+        for name in ("text", "choices", "about", "danger", "command")
+    }
+    return asked if drawn == values else DrawnQuestion(**drawn, raw=asked)
 
 
 def _cleaned_fields(value: Any, cleaner: Callable[[str], str]) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tui.ink import head_of, tail_of, width_of
 
-_PATHLIKE = re.compile(r"[\w.@+~-]*(?:/[\w.@+~-]+)+(?::\d+)?")
+_PATHLIKE = re.compile(r"(?<![\w.@+~-])[\w.@+~-]*(?:/[\w.@+~-]+)+(?::\d+)?")
+"""A path from its first character on: sought from within long words, it takes quadratic time."""
 
 
 _HASH = 6
@@ -72,6 +73,23 @@ def wrap(text: str, cells: int, rows: int | None = None) -> list[str]:
         rest = " ".join(lines[rows - 1 :]) if rows else ""
         lines = [*lines[: rows - 1], cut_end(rest, cells)] if rows else []
     return lines
+
+
+def wrap_whole(line: str, cells: int) -> list[str]:
+    """Return a line in pieces of at most so many cells, which together are exactly that line."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(line) or not pieces:
+        piece = head_of(line[at : at + cells], cells) or line[at : at + 1]
+        end = at + len(piece)
+        while end < len(line) and width_of(line[end]) == 0:  # a mark stays with its letter
+            end += 1
+        blank = line.rfind(" ", at, end) + 1
+        if end < len(line) and line[end] != " " and line[at:blank].strip():
+            end = blank
+        pieces.append(line[at:end])
+        at = end
+    return pieces
 
 
 def _wrapped(text: str, cells: int) -> list[str]:

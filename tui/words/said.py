@@ -7,7 +7,7 @@ from engine.limits import KINDS, Dimension, Enforcement, Level
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
-from tui.words.clean import clean_name
+from tui.words.clean import LONGEST, clean_name
 from tui.words.cutting import cut_command
 from tui.words.figures import MINUS, NEARLY, clock, lasting, memory, remaining, some, tokens
 
@@ -220,8 +220,8 @@ def is_bad_ending(result: str) -> bool:
 
 
 def question_text(worker: WorkerView) -> str:
-    """The first line of what it asks."""
-    return worker.questions[0].text.split("\n")[0] if worker.questions else ""
+    """Return the first line of what it asks, or as much of it as any row could show."""
+    return worker.questions[0].text.split("\n", 1)[0][:LONGEST] if worker.questions else ""
 
 
 def now_text(

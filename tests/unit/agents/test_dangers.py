@@ -26,6 +26,8 @@ from engine.agents.permitting import danger_of
         ("pytest -q", ""),
         ("echo sudoku", ""),
         ("curl https://x.example", ""),
+        ("ls \x1b]0;x\x07", "hides characters"),
+        ("sudo ls \u202e", "acts as another user and hides characters"),
     ],
 )
 def test_what_a_command_would_do_is_named(command: str, danger: str) -> None:

@@ -75,6 +75,17 @@ def test_a_pattern_answers_what_it_matches_and_nothing_dangerous(told: Told):
     assert not asks(told, "a1", "git push", "q2", danger="sends commits away")
 
 
+@pytest.mark.parametrize("pattern", ["", "Bash(*)"])
+def test_no_kept_answer_allows_what_hides_something(pattern: str, told: Told):
+    hidden = "ls \x1b]0;rm -rf ~;\x07"
+    asks(told, "a1", hidden)
+    rule = {"question": "q", "scope": AnswerScope.RUN, "pattern": pattern}
+    told.tell(f.HumanAnswered, "a1", answer="allow", **rule)
+    assert not asks(told, "b", hidden)
+    told.tell(f.HumanAnswered, "b", answer="deny", **rule)
+    assert asks(told, "a2", hidden)
+
+
 def test_a_dangerous_command_that_was_allowed_by_itself_stays_allowed(told: Told):
     asks(told, "a1", "git push", danger="sends commits away")
     told.tell(f.HumanAnswered, "a1", question="q", answer="allow", scope=AnswerScope.RUN)

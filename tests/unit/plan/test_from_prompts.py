@@ -226,5 +226,5 @@ def test_a_plan_built_in_python_keeps_the_laws_of_every_plan():
         plan_of(step("a", prompt="x"))
     with pytest.raises(PlanError, match="2 agents for 3 workers"):
         step("a", agents=[CLAUDE, CODEX], replicas=3)
-    with pytest.raises(PlanError, match="1 to 100 workers"):
-        plan_of(one, runtime=Runtime(max_concurrent_workers=101))
+    with pytest.raises(PlanError, match="1 to 500 workers"):
+        plan_of(one, runtime=Runtime(max_concurrent_workers=501))

@@ -102,9 +102,9 @@ def test_a_matrix_has_one_worker_for_each_item():
 @pytest.mark.parametrize(
     ("keys", "runtime", "clamp"),
     [
-        ({}, {"max_concurrent_workers": 101},
-         Clamp(where="runtime.max_concurrent_workers", asked=101, given=100,
-               reason="an engine runs at most 100 workers at once")),
+        ({}, {"max_concurrent_workers": 501},
+         Clamp(where="runtime.max_concurrent_workers", asked=501, given=500,
+               reason="an engine runs at most 500 workers at once")),
         ({"concurrency": 11}, {},
          Clamp(where="s1.concurrency", asked=11, given=10,
                reason="runtime.max_concurrent_workers is 10")),
@@ -132,11 +132,11 @@ def test_a_figure_above_its_bound_is_cut_and_told(
 
 def test_a_figure_at_its_bound_is_left_alone():
     made = plan(
-        {"concurrency": 100, "max_concurrent_agents": 10}, runtime={"max_concurrent_workers": 100}
+        {"concurrency": 100, "max_concurrent_agents": 10}, runtime={"max_concurrent_workers": 500}
     )
     assert made.clamps == ()
     assert len(made.steps[0].workers) == 100
-    assert made.runtime.max_concurrent_workers == 100
+    assert made.runtime.max_concurrent_workers == 500
 
 
 def test_a_huge_figure_costs_nothing():

@@ -1,5 +1,6 @@
 """Commands against states: taken as facts, or refused with the reason a human needs."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from engine.core import facts as f
 from engine.limits import Limits
 from engine.messages import commands as c
-from engine.messages.results import Badge, Question
+from engine.messages.results import AnswerScope, Badge, Question
 from engine.phases import Phase
 from engine.plan.model import RetryMode
 from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
@@ -180,6 +181,48 @@ def test_another_command_is_refused_by_name_where_the_agent_runs_only_its_own():
     assert "runs only the command that it asked for" in refused.reason
     assert "deny" in refused.hint
     ruling(told, c.Answer(worker="a", answer="allow"))
+
+
+def test_no_answer_is_kept_to_what_is_not_known_exactly():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    asked = Question(id="q", text="Bash: git … (cut)", is_permission=True, needs_human=True)
+    told.tell(f.AgentAsked, "a", question=asked)
+    for kept in (
+        c.Answer(worker="a", answer="allow", is_for_run=True),
+        c.Answer(worker="a", answer="allow", scope=AnswerScope.REPOSITORY),
+    ):
+        assert "cannot be kept" in refusal(told, kept).reason
+    ruling(told, c.Answer(worker="a", answer="allow"))
+
+
+def test_an_answer_to_another_text_under_the_same_name_is_refused():
+    told = _asks_to_run(is_editable=False)
+    asked = c.Answer(worker="a", answer="allow", question="q", asked="Bash: ls")
+    assert "no longer asks this" in refusal(told, asked).reason
+    ruling(told, replace(asked, asked="Bash: pip"))
+
+
+def test_a_request_that_hides_something_is_allowed_once_by_whoever_has_read_it():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    hidden = Question(id="q", text="Bash: ls \x1b]0;rm -rf ~;\x07", is_permission=True)
+    told.tell(f.AgentAsked, "a", question=hidden)
+    blind = c.Answer(worker="a", answer="allow", question="q")
+    assert "hides characters" in refusal(told, blind).reason
+    read = replace(blind, asked=hidden.text)
+    assert "only be allowed once" in refusal(told, replace(read, is_for_run=True)).reason
+    kept = replace(read, scope=AnswerScope.RUN, pattern="Bash(*)")
+    assert "only be allowed once" in refusal(told, kept).reason
+    ruling(told, replace(blind, answer="deny", is_for_run=True))
+
+
+def test_a_request_that_hides_something_is_allowed_by_whoever_has_read_it():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    hidden = Question(id="q", text="Bash: ls\u202e", is_permission=True)
+    told.tell(f.AgentAsked, "a", question=hidden)
+    ruling(told, c.Answer(worker="a", answer="allow", question="q", asked=hidden.text))
 
 
 def test_a_step_joins_a_run_only_if_it_fits():

@@ -54,7 +54,7 @@ def test_a_whole_view_is_cleaned_at_every_depth():
     )
     cleaned = clean_tree(view)
     assert cleaned.last_lines == ("ok", "bad")
-    assert cleaned.questions[0].text == "rm -rf"
+    assert cleaned.questions[0].text == "rm␛[2J -rf"
     assert cleaned.questions[0].choices == ("<202E>yes",)
     assert cleaned.phase is Phase.RUNNING
 

@@ -38,6 +38,10 @@ from tests.support.world import NOW, FakePort, changed, csvlite, worker
 from tui.app import Options
 
 pytestmark = pytest.mark.anyio
+PIP = (
+    "python -m pip install hypothesis\n"
+    "I want property tests for nested quotes. It is not installed."
+)
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
 RUNNING = "implement/worker_1"
 SEEN = Seen(tree="b1b1b1b1", attempt=1)
@@ -53,7 +57,7 @@ async def test_a_allows_what_is_asked_in_full_on_the_screen(size: tuple[int, int
     async with opened(size=size) as console:
         await console.do("yes")
         assert console.port.commands == [
-            Answer(worker=ASKING, answer="allow", question="q1", run="2f1c")
+            Answer(worker=ASKING, answer="allow", question="q1", asked=PIP, run="2f1c")
         ]
         await console.shows("allowed once")
 
@@ -62,7 +66,12 @@ async def test_a_for_the_run_says_so():
     async with opened() as console:
         await console.do("yes_wide")
         assert console.port.commands[0] == Answer(
-            worker=ASKING, answer="allow", question="q1", is_for_run=True, run="2f1c"
+            worker=ASKING,
+            answer="allow",
+            question="q1",
+            asked=PIP,
+            is_for_run=True,
+            run="2f1c",
         )
 
 
@@ -92,7 +101,13 @@ async def test_x_denies_what_is_asked_with_the_reason_that_is_typed():
         await console.do("no")
         await console.type("not on my machine\n")
         assert console.port.commands == [
-            Answer(worker=ASKING, answer="deny: not on my machine", question="q1", run="2f1c")
+            Answer(
+                worker=ASKING,
+                answer="deny: not on my machine",
+                question="q1",
+                asked=PIP,
+                run="2f1c",
+            )
         ]
 
 
@@ -457,7 +472,7 @@ async def test_a_question_in_words_is_answered_in_words():
         await console.do("steer")
         await console.type("reader\n")
         assert console.port.commands == [
-            Answer(worker=ASKING, answer="reader", question="q2", run="2f1c")
+            Answer(worker=ASKING, answer="reader", question="q2", asked="Which name?", run="2f1c")
         ]
 
 
@@ -467,7 +482,7 @@ async def test_a_question_with_choices_is_answered_by_picking_one():
         await console.do("yes")
         await console.press("down", "enter")
         assert console.port.commands == [
-            Answer(worker=ASKING, answer="drop", question="q3", run="2f1c")
+            Answer(worker=ASKING, answer="drop", question="q3", asked="Which?", run="2f1c")
         ]
 
 
@@ -483,7 +498,9 @@ async def test_kept_answers_are_listed_and_the_chosen_one_is_revoked():
     async with opened(replace(view, runs=(run,))) as console:
         await console.do("palette")
         await console.type("rules: saved answers\n")
-        await console.shows("Saved answers", "Bash(git *)  allow for the run", "May I?  deny")
+        await console.shows(
+            "Saved answers", "Bash(git *)  allow for the run", "May I? … and 1 more line  deny"
+        )
         await console.type("4\n")
         assert console.port.commands == [RevokeAnswer(number=4, run=run.run)]
 

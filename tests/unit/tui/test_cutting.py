@@ -14,6 +14,10 @@ from tui.words.cutting import (
 )
 
 
+def test_a_long_word_is_cut_in_linear_time():
+    assert cut_command("x" * 300_000, 9) == "xxxxxxxx…"  # else it takes hours
+
+
 def test_sentences_lose_their_end():
     assert cut_end("nothing is lost", 9) == "nothing …"
     assert cut_end("short", 9) == "short"

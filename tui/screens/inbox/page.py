@@ -24,7 +24,7 @@ from tui.ink import (
     spread,
     words,
 )
-from tui.kit.cards import hints_of, numbered_rows
+from tui.kit.cards import hints_of, numbered_rows, question_pieces
 from tui.kit.deeds import line_ink
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
@@ -218,12 +218,9 @@ def _what(worker: WorkerView, step: StepView) -> str:
 
 def _question_rows(worker: WorkerView, cells: int) -> list[Row]:
     """The question in full, on a ground of its own."""
-    question = worker.questions[0]
-    lines = question.text.strip().split("\n")
-    shown: list[Row] = [()]
-    for place, line in enumerate(lines):
-        ink = BOLD if place == 0 else TEXT
-        shown += [(Span("  "), Span(piece, ink)) for piece in wrap(line, cells - 4)]
+    first, rest = question_pieces(worker.questions[0].text, max(cells - 4, 1))
+    shown: list[Row] = [(), *((Span("  "), Span(piece, BOLD)) for piece in first)]
+    shown += [(Span("  "), Span(piece, TEXT)) for piece in rest]
     shown += [(Span("  "), *row) for row in numbered_rows(worker, cells - 4)]
     shown.append(())
     return [*(grounded(fit(row, cells), Role.SURFACE) for row in shown), ()]
