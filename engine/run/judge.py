@@ -18,6 +18,7 @@ from engine.phases import HOLDING, Phase, StopCause
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.review.moments import clock_time, moment_at
 from engine.review.sight import is_seen, refused_unseen
+from engine.speaking import speaker
 from engine.spec.nearest import unmeant
 from engine.values import dataclass
 
@@ -315,7 +316,7 @@ def _undo(state: RunState, w: Worker, _command: c.UndoLanding, about: f.About) -
     if above:
         names = ", ".join(above)
         return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
-    return Ruling((f.UndoRequested(**about),), f"undoing the landing of {w.id} …")
+    return Ruling((f.UndoRequested(**about, by=speaker()),), f"undoing the landing of {w.id} …")
 
 
 def _set_limits(state: RunState, w: Worker, command: c.SetLimits, about: f.About) -> Verdict:

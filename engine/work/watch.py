@@ -440,6 +440,7 @@ class Watch:
         return f.AttemptEnded(
             **self._about,
             ok=outcome.ok and cause is None,
+            exit_code=end.exit_code,
             text=outcome.text,
             error=self._error(outcome),
             cause=cause,

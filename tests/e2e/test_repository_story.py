@@ -1,5 +1,7 @@
 """Three candidates in a real repository: chosen, stacked upon, landed; the user left alone."""
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -139,7 +141,9 @@ def test_a_landing_is_undone_and_waits_for_review_again(repository: Shell):
     assert done.code == 0, done.err
     assert repository.git("rev-parse", "main") == before
     assert (repository.folder / "a.txt").read_text() == "one\ntwo\nthree\n"
-    assert "shout/worker_2             REVIEWING" in repository.plait("status").out
+    told = repository.plait("status").out.splitlines()
+    (row,) = [line for line in told if "shout/worker_2             REVIEWING" in line]
+    assert row.endswith(f"{pwd.getpwuid(os.getuid()).pw_name} undid its landing on main")
 
 
 def test_after_an_undo_the_diff_shows_what_lands_and_not_what_the_check_left(repository: Shell):

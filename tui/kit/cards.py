@@ -29,7 +29,6 @@ from tui.words.doable import why_not
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
-    cause_text,
     change_text,
     check_text,
     clash_row,
@@ -38,7 +37,9 @@ from tui.words.said import (
     level_of,
     limit_name,
     telling,
+    undone_text,
     wall_level,
+    why_failed,
 )
 from tui.words.scene import Scene
 from tui.words.standing import clock_of, name_of
@@ -153,11 +154,11 @@ def _asking(worker: WorkerView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     return reason, evidence
 
 
-def _failed(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+def _failed(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     limit = limit_name(worker.cause)
     why = words(Span(" at its ", TEXT), Span(limit, Ink(Role.LIMIT, bold=True)))
     reason = words(
-        chip(look_of(worker)), *(why if limit else words(" ", Span(cause_text(worker), TEXT)))
+        chip(look_of(worker)), *(why if limit else words(" ", Span(why_failed(worker, step), TEXT)))
     )
     evidence: list[Row] = []
     if worker.cause is StopCause.MEMORY:
@@ -200,9 +201,10 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     else:
         then = "read, approve, land"
     reason = words(chip(look_of(worker)), Span(f"  {then}", TEXT))
-    refused = Badge.LAND_REFUSED in worker.badges and worker.error
     evidence = [check_text(worker), change_text(worker) or words("no change")]
-    if refused:
+    if undone := undone_text(worker):
+        evidence.append((Span(undone, TEXT),))
+    elif Badge.LAND_REFUSED in worker.badges and worker.error:
         said = f"your edits in {edits_text(worker)} are in the way" if worker.in_the_way else ""
         evidence.append((Span(said or worker.error or "", Ink(Role.FAILED)),))
     evidence.append(clash_row(worker) or words(_standing(worker)))

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from engine.messages.commands import Seen
 from engine.messages.results import EngineView, RunView, StepView, Trying, WorkerView
+from engine.phases import Phase
 from tui.bridge import Bridge
 from tui.ink import Role
 from tui.keys import Keymap
@@ -75,17 +76,22 @@ PLAYER: dict[str, Callable[[Player], None]] = {
 """The act of each idea of a replay on its player."""
 
 
+_WITH_CHANGE = {Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING, Phase.LANDED}
+
+
 class Undoable(NamedTuple):
     """Something that was done, and how to take it back and do it again.
 
     `asks` is what is asked before it is taken back; nothing where nobody needs to be asked. What
-    cannot be done again has no `redo`.
+    cannot be done again has no `redo`. `can_undo` says if it can still be taken back, at once or
+    after something newer: the same may have been done by another key, or in another shell.
     """
 
     said: str
     undo: Callable[[], None]
     redo: Callable[[], None] | None
     asks: str = ""
+    can_undo: Callable[[], bool] = lambda: True
 
 
 @dataclass
@@ -232,12 +238,24 @@ class Session:
         run, worker = self.run, self.worker_view
         return f"{run.run}/{worker.worker}" if run and worker else ""
 
-    def seen_of(self, run: str, worker: str) -> Seen | None:
-        """Return the identity of a worker's change as it is on screen, for an act on it."""
+    def worker_of(self, run: str, worker: str) -> WorkerView | None:
+        """Return a worker of a run that is shown; None if there is none."""
         runs = (*self.view.runs, *((self.past_run,) if self.past_run else ()))
         workers = next((one.workers for one in runs if one.run == run), ())
-        found = next((one for one in workers if one.worker == worker), None)
+        return next((one for one in workers if one.worker == worker), None)
+
+    def seen_of(self, run: str, worker: str) -> Seen | None:
+        """Return the identity of a worker's change as it is on screen, for an act on it."""
+        found = self.worker_of(run, worker)
         return identity_of(found) if found else None
+
+    def has_change(self, run: str, worker: WorkerView) -> bool:
+        """Say if a worker still has the change that it had; once landed, a landing is undone first.
+
+        A run that is not shown may still have it.
+        """
+        now = self.worker_of(run, worker.worker)
+        return now is None or (now.attempt == worker.attempt and now.phase in _WITH_CHANGE)
 
     @property
     def step_view(self) -> StepView | None:
@@ -332,6 +350,15 @@ class Session:
             self.named_filters.pop(name, None)
             self.named_filters |= {name: rest} if rest else {}
         self.filters = [*(kept for kept in self.filters if kept != text), text][-MOST_FILTERS:]
+
+    def has_comments(self, comments: Sequence[Comment]) -> bool:
+        """Say if these are the comments: none was made, sent or answered since."""
+        return self.comments == list(comments)
+
+    @property
+    def last_done(self) -> Undoable | None:
+        """Return the newest thing that can still be taken back."""
+        return next((one for one in reversed(self.done) if one.can_undo()), None)
 
     def remember(self, undoable: Undoable) -> None:
         """Something was done that can be taken back."""

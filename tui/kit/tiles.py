@@ -16,6 +16,7 @@ from tui.words.said import (
     left_row,
     level_of,
     mind_text,
+    passed_text,
     present_change,
     tool_text,
     wall_level,
@@ -64,7 +65,7 @@ def _dot(worker: WorkerView, scene: Scene) -> Span:
 
 def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int]) -> list[Row]:
     cells, height = size[0] - 4, size[1]
-    above = [_phase_row(worker, scene.now, cells)]
+    above = [_phase_row(worker, step, scene.now, cells)]
     if height >= _LEAST["candidate"]:
         above.append(_who(worker, step, cells))
     below = _figures(worker, scene, cells, height)
@@ -81,8 +82,8 @@ def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, i
     return [*above, *did, *below]
 
 
-def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
-    """The phase word, then the tool that runs now."""
+def _phase_row(worker: WorkerView, step: StepView, now: float, cells: int) -> Row:
+    """The phase word, then the tool that runs now, or how it ended."""
     word = chip(look_of(worker))
     room = cells - row_width((word,)) - 2
     if worker.phase is Phase.BACKING_OFF:
@@ -90,7 +91,8 @@ def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
     elif worker.phase is Phase.STOPPING:
         doing = "asked to stop"
     else:
-        doing = cut_command(worker.ending or tool_text(worker, now), room)
+        came_to = worker.ending or passed_text(worker, step)
+        doing = cut_command(came_to or tool_text(worker, now), room)
     return (word, Span("  "), Span(doing, TEXT))
 
 

@@ -319,7 +319,12 @@ class FleetScreen(Board):
             self.session.marks ^= {name}
 
         toggle()
-        self.session.remember(Undoable(f"the mark on {name}", toggle, toggle))
+        run, is_marked = self.run_id, name in self.session.marks
+
+        def is_there() -> bool:
+            return self.run_id == run and (name in self.session.marks) == is_marked
+
+        self.session.remember(Undoable(f"the mark on {name}", toggle, toggle, can_undo=is_there))
         self._move("right")
         if self.session.worker == name:
             self._move("down")
@@ -338,7 +343,10 @@ class FleetScreen(Board):
             self._range = None
             self.session.marks = set(before)
 
-        self.session.remember(Undoable("the marks", back, None))
+        run = self.run_id
+        self.session.remember(
+            Undoable("the marks", back, None, can_undo=lambda: self.run_id == run)
+        )
 
     def point_at(self, worker: str) -> None:
         """Put the cursor on a worker; a range goes along."""

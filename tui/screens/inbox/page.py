@@ -33,7 +33,6 @@ from tui.words.cutting import cut_end, wrap
 from tui.words.figures import clock, lasting, some
 from tui.words.looks import LEVELS, WALLS, chip, glyph, look_of
 from tui.words.said import (
-    cause_text,
     change_text,
     check_text,
     edits_text,
@@ -41,6 +40,8 @@ from tui.words.said import (
     now_text,
     present_change,
     telling,
+    undone_text,
+    why_failed,
     widest_value,
 )
 from tui.words.scene import Scene
@@ -187,7 +188,7 @@ def nothing_waits(scene: Scene) -> list[Row]:
 def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     """Everything a human needs to answer: the thing itself, its fences, what came before."""
     step = _step(scene, worker)
-    what = _what(worker)
+    what = _what(worker, step)
     age = Span(lasting(scene.now - waits_since(worker)), BOLD)
     lead = (chip(look_of(worker)), Span(" "))
     room = cells - row_width((*lead, age)) - len(what) - 4
@@ -214,14 +215,14 @@ def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     return Detail(rows=tuple(rows), question_rows=question_rows)
 
 
-def _what(worker: WorkerView) -> str:
+def _what(worker: WorkerView, step: StepView) -> str:
     if worker.questions and not worker.phase.is_settled:
         more = f", and {len(worker.questions) - 1} more" if len(worker.questions) > 1 else ""
         asked = worker.questions[0]
         kind = "for permission" if asked.is_permission else "a question"
         return (asked.danger or kind) + more
     if worker.phase is Phase.FAILED:
-        return cause_text(worker)
+        return why_failed(worker, step)
     return f"attempt {worker.attempt} of {worker.attempts_allowed}"
 
 
@@ -248,7 +249,10 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
     if worker.in_the_way:
         said = f"your edits in {edits_text(worker)} are in the way"
         rows.append(words("landing ", Span(said, Ink(Role.LIMIT, bold=True))))
-    for index, line in enumerate(wrap(telling(worker.error), cells - 8, 6) if worker.error else ()):
+    error = "" if worker.undone else worker.error
+    if undone := undone_text(worker):
+        rows.append(words("landing ", Span(undone, TEXT)))
+    for index, line in enumerate(wrap(telling(error), cells - 8, 6) if error else ()):
         rows.append(words("said    " if index == 0 else "        ", Span(line, TEXT)))
     return [*rows, ()]
 

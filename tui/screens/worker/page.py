@@ -37,6 +37,7 @@ from tui.words.said import (
     mind_text,
     present_change,
     telling,
+    undone_text,
     widest_value,
 )
 from tui.words.scene import Scene
@@ -134,7 +135,10 @@ def side(worker: WorkerView, scene: Scene, cells: int, files: Sequence[Row] = ()
             where = cut_path(clash.paths[0], cells - 14) if clash.paths else ""
             rows.append(words(f"  {where}, {some(clash.hunks, 'hunk')}"))
     rows += [(), heading("CHECK", cells, _check_role(worker)), *_wrapped(check_text(worker), cells)]
-    if worker.error:
+    if undone := undone_text(worker):
+        rows += [(), heading("LANDING", cells)]
+        rows += [(Span(line, TEXT),) for line in wrap(undone, cells, 6)]
+    elif worker.error:
         rows += [(), heading("ERROR", cells, Role.FAILED)]
         rows += [(Span(line, TEXT),) for line in wrap(telling(worker.error), cells, 6)]
     return rows
