@@ -209,6 +209,10 @@ class StoreError(EngineError):
     """A database or file of ours cannot be read or written."""
 
 
+class UnstorableValue(StoreError):
+    """A value has no form in a file, so trying again does not help: its maker made a mistake."""
+
+
 class LockHeld(StoreError):
     """Another engine has this repository; `pid` and `socket` are its own, as far as known."""
 

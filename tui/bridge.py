@@ -30,6 +30,7 @@ from engine.messages.events import (
     Told,
     UsageSampled,
 )
+from engine.messages.explaining import ExplainCandidates, Explained
 from engine.messages.logs import KEPT_LINES, LogChunk
 from engine.messages.merging import (
     CheckWorker,
@@ -370,6 +371,13 @@ class Bridge:
         """The files of a worker's change, those first that deserve the first look."""
         try:
             return await self.port.ask(ReadRisks(run, worker))
+        except GONE as error:
+            return _why(error)
+
+    async def explain(self, run: str, step: str, *, stops: bool = False) -> Explained | str:
+        """Return an agent's words about a step's candidates; or end that question."""
+        try:
+            return clean_tree(await self.port.ask(ExplainCandidates(run, step, stops)))
         except GONE as error:
             return _why(error)
 

@@ -48,13 +48,11 @@ from engine.agents.reading import (
     UNAUTHORIZED,
     Closing,
     Reading,
-    retry_of_claude,
-    retry_of_codex,
 )
 from engine.agents.records import (
     Record,
     at,
-    command_of,
+    commands_of,
     content_text,
     count_of,
     edit_of,
@@ -63,6 +61,7 @@ from engine.agents.records import (
     paths_of,
     plain_words,
     read_record,
+    subject_of,
     tail_of,
     text_of,
     title_of,
@@ -72,6 +71,7 @@ from engine.agents.settings.over_acp import copy_for_acp, servers_for_session
 from engine.agents.settings.tables import TableHome
 from engine.agents.table_agent import login_of
 from engine.agents.tables import shipped_table
+from engine.agents.waiting import retry_of_claude, retry_of_codex
 from engine.errors import AgentError
 from engine.values import dataclass
 
@@ -111,6 +111,8 @@ def initialize(servers: Sequence[Record] = ()) -> bytes:
 
 class AcpStream(Reading):
     """One attempt's conversation over the protocol: one session in one process."""
+
+    retries_beside = True
 
     def __init__(
         self,
@@ -440,29 +442,31 @@ class AcpStream(Reading):
         begun = [] if not known or known in self._shown else [_called(known, about)]
         self._shown.add(known)
         tool = text_of(about.get("name")) or text_of(about.get("kind")) or "tool"
-        detail = title_of(about.get("rawInput")) or text_of(about.get("title"))
+        given, named = about.get("rawInput"), text_of(about.get("title"))
+        title, detail = title_of(given) or named, subject_of(given) or named
         options = {
             text_of(option.get("kind")): text_of(option.get("optionId"))
             for option in reversed(params["options"])
         }
         waiting, name = OpenPermission(identity, options, known), json.dumps(identity)
-        command = command_of(about.get("rawInput"))
-        if (decision := decide(self.request, tool, command or detail)) is not None:
+        commands = commands_of(given)
+        if (decision := decide(self.request, tool, *(commands or [detail]))) is not None:
             allowed, rule = decision
             answer: ProtocolReply = self.reply(waiting.answer(is_allowed=allowed))
             ended = [] if allowed or not known else [ToolEnded(known, "denied")]
-            return [*begun, Decided(name, tool, detail, allowed, rule), *ended, answer]
+            return [*begun, Decided(name, tool, title, allowed, rule), *ended, answer]
         self._waiting[name] = waiting
         return [
             *begun,
             Asked(
                 id=name,
-                text=text_of(about.get("title")) or f"{tool}: {detail}",
+                text=named or f"{tool}: {title}",
                 choices=("allow", "deny"),
                 is_permission=True,
                 tool=tool,
                 detail=detail,
-                command=command,
+                command="\n".join(commands),
+                needs_human=len(commands) > 1,
             ),
         ]
 

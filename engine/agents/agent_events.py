@@ -64,7 +64,8 @@ class Asked:
     """The agent waits for a human's word; a permission is answered `allow` or `deny`.
 
     `command` is the whole command that it wants to run; `is_editable` where its client runs another
-    one that a human writes in its place.
+    one that a human writes in its place. `needs_human` where no kept answer may answer it: what it
+    wants is not known exactly, or it wants several things at once.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Asked:
     detail: str = ""
     command: str = ""
     is_editable: bool = False
+    needs_human: bool = False
 
 
 @dataclass(frozen=True, slots=True)

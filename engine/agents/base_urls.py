@@ -47,7 +47,8 @@ def base_url_in(
 async def check_base_urls(launches: Iterable[tuple[LaunchRequest, AgentLaunch]]) -> None:
     """Refuse an agent whose user's own provider cannot be reached.
 
-    One that takes too long to answer is not refused: nobody knows then.
+    One that takes too long to answer is not refused, nor one whose name no resolver could look up
+    now: nobody knows then.
 
     Raises:
         AgentError: No host has that name, or nothing answers at that port.
@@ -55,7 +56,7 @@ async def check_base_urls(launches: Iterable[tuple[LaunchRequest, AgentLaunch]])
     wanted = {
         place: (request.choice.name, launch.base_url)
         for request, launch in launches
-        if launch.base_url and (place := _place(launch.base_url.url, request.environment))
+        if launch.base_url and (place := _place(launch.base_url.url, _environment(request)))
     }
     faults: dict[_Place, str] = {}
 
@@ -74,6 +75,11 @@ async def check_base_urls(launches: Iterable[tuple[LaunchRequest, AgentLaunch]])
                 hint=f"{base_url.named_by} sets this address. Start the server there, or correct "
                 "the address.",
             )
+
+
+def _environment(request: LaunchRequest) -> Mapping[str, str]:
+    """Return the variables of the user and those that the manifest adds for this agent."""
+    return {**request.environment, **request.choice.env}
 
 
 def _place(url: str, environment: Mapping[str, str]) -> _Place | None:
@@ -106,8 +112,9 @@ async def _fault(host: str, port: int) -> str:
     """Return why nothing can be reached there; nothing if something can, or nobody knows."""
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (socket.gaierror, UnicodeError):
-        return "its host name cannot be resolved"
+    except (socket.gaierror, UnicodeError) as error:
+        is_silent = getattr(error, "errno", None) == socket.EAI_AGAIN
+        return "" if is_silent else "its host name cannot be resolved"
     why = ""
     for *_, place in found:
         try:

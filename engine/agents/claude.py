@@ -35,11 +35,11 @@ from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import command_in, decide, is_allowed_unasked, verdict_of
 from engine.agents.prompting import system_text, user_text
-from engine.agents.reading import INTERRUPTED, Closing, Reading, retry_of_claude
+from engine.agents.reading import INTERRUPTED, Closing, Reading
 from engine.agents.records import (
     Record,
     at,
-    command_of,
+    commands_of,
     content_text,
     count_of,
     edit_of,
@@ -47,6 +47,7 @@ from engine.agents.records import (
     number_of,
     paths_of,
     read_record,
+    subject_of,
     tail_of,
     text_of,
     title_of,
@@ -61,6 +62,7 @@ from engine.agents.settings.claude import (
     settings_of_claude,
     wanted_login_of_claude,
 )
+from engine.agents.waiting import retry_of_claude
 from engine.values import dataclass
 
 _QUESTION_TOOL = "AskUserQuestion"
@@ -349,26 +351,28 @@ class ClaudeStream(Reading):
         tool, given = text_of(request["tool_name"]), request.get("input") or {}
         if tool == _QUESTION_TOOL:
             return self._question(identity, given)
-        detail = title_of(given) or text_of(request.get("description"))
-        command = command_of(given)
-        if (decision := decide(self.request, tool, command or detail)) is not None:
+        about = text_of(request.get("description"))
+        title, detail = title_of(given) or about, subject_of(given) or about
+        commands = commands_of(given)
+        if (decision := decide(self.request, tool, *(commands or [detail]))) is not None:
             allowed, rule = decision
             answer = "allow" if allowed else f"A rule denies this: {rule}"
             return [
-                Decided(identity, tool, detail, allowed, rule),
+                Decided(identity, tool, title, allowed, rule),
                 self.reply(_control_response(identity, _verdict(given, answer))),
             ]
         self._waiting[identity] = _OpenQuestion(tool, given)
         return [
             Asked(
                 id=identity,
-                text=f"{tool}: {detail}" if detail else tool,
+                text=f"{tool}: {title}" if title else tool,
                 choices=("allow", "deny"),
                 is_permission=True,
                 tool=tool,
                 detail=detail,
-                command=command,
-                is_editable=bool(command),
+                command="\n".join(commands),
+                is_editable=_is_editable(given),
+                needs_human=len(commands) > 1,
             )
         ]
 
@@ -396,11 +400,16 @@ def _state(block: Record, *, is_refused: bool) -> str:
     return "failed" if block.get("is_error") is True else "done"
 
 
+def _is_editable(given: Record) -> bool:
+    """Return True where it runs one command, which another can replace."""
+    return commands_of(given) == (text_of(given.get("command")).strip(),)
+
+
 def _verdict(given: Record, answer: str) -> dict[str, Any]:
     is_allowed, reason = verdict_of(answer)
     if is_allowed:
         return {"behavior": "allow", "updatedInput": given}
-    if (command := command_in(answer)) and command_of(given):
+    if (command := command_in(answer)) and _is_editable(given):
         return {"behavior": "allow", "updatedInput": {**given, "command": command}}
     return {"behavior": "deny", "message": reason or "The user denied this."}
 

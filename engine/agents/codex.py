@@ -24,7 +24,7 @@ from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text
-from engine.agents.reading import Closing, Reading, retry_of_codex
+from engine.agents.reading import Closing, Reading
 from engine.agents.records import Record, at, count_of, plain_words, tail_of, text_of
 from engine.agents.settings.codex import (
     KEYS_OF_CODEX,
@@ -35,6 +35,7 @@ from engine.agents.settings.codex import (
     toml_word,
     wanted_login_of_codex,
 )
+from engine.agents.waiting import retry_of_codex
 from engine.values import dataclass
 
 _LIMIT_REACHED = re.compile(

@@ -36,15 +36,16 @@ from engine.agents.records import (
     tail_of,
     text_of,
 )
+from engine.agents.waiting import FIGURE
 
 _FLOOD = 4096
 """Lines of so many bytes in one piece are taken together."""
 _REFUSED = re.compile(r"\blitellm\.(?:exceptions\.)?(\w+)\b:?\s*(.*)")
-_AGAIN = re.compile(r"Retrying (?:\S+ )?in ([\d.]+) seconds")
+_AGAIN = re.compile(rf"Retrying (?:\S+ )?in ({FIGURE}) seconds", re.ASCII)
 _LOGGED = re.compile(r"\[[^]]* - (?:httpx|openai)\S* - (?:INFO|DEBUG)] (.*)")
 """The log of the library beneath that one, where `OPENAI_LOG` is set, as its presets have it."""
-_ANSWERED = re.compile(r'HTTP Request: .* "HTTP/\S+ (\d{3})\b')
-_ASKS_AGAIN = re.compile(r"Retrying request to \S+ in ([\d.]+) seconds")
+_ANSWERED = re.compile(r'HTTP Request: .* "HTTP/\S+ (\d{3})\b', re.ASCII)
+_ASKS_AGAIN = re.compile(rf"Retrying request to \S+ in ({FIGURE}) seconds", re.ASCII)
 _LOGIN = {"AuthenticationError", "PermissionDeniedError"}
 _STATUS = {"AuthenticationError": 401, "NotFoundError": 404, "RateLimitError": 429}
 _BEGINNINGS = {"started", "running", "called"}
@@ -260,12 +261,15 @@ class OwnStream(Reading):
     def _heed_log(self, text: str) -> list[AgentEvent]:
         """Tell of a request that is asked again before anybody else hears of its refusal."""
         if found := _ANSWERED.match(text):
-            self._answered = found[1]
+            is_refusal = found[1] >= "400"
+            self._answered = found[1] if is_refusal else ""
+            self._tries = self._tries if is_refusal else 0
         elif again := _ASKS_AGAIN.match(text):
             self._tries += 1
             delay_s = float(again[1])
             # Of its own accord it never waits whole seconds: those its server has named.
             status = self._answered or (BUSY if delay_s.is_integer() else "")
+            self._answered = ""  # the next request may get no answer at all
             return [Retrying(self._tries, delay_s, status)]
         return []
 
@@ -273,7 +277,7 @@ class OwnStream(Reading):
         """Remember a refusal of the model, until it is asked once more."""
         text = line.decode("utf-8", "replace") if self._asks_by_litellm else ""
         if found := _REFUSED.search(text):
-            self._refusal = (found[1], found[2].strip())
+            self._refusal, self._answered = (found[1], found[2].strip()), ""
         if (again := _AGAIN.search(text)) and self._refusal:
             self._tries += 1
             kind, self._refusal = self._refusal[0], None

@@ -5,6 +5,7 @@ A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bas
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -63,21 +64,30 @@ class OpenPermission:
         return line_of({"jsonrpc": "2.0", "id": self.call, "result": {"outcome": outcome}})
 
 
-def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] | None:
-    """Allowed or denied, and by which rule; None where a human must be asked."""
+def decide(request: LaunchRequest, tool: str, *details: str) -> tuple[bool, str] | None:
+    """Allowed or denied, and by which rule; None where a human must be asked.
+
+    Args:
+        request: What the agent was launched for.
+        tool: The tool that it wants to use.
+        details: The whole of what it is about; several are allowed only if each is.
+    """
     permissions = request.permissions
-    names = (tool, f"{tool}({detail})")
-    for pattern in permissions.deny:
-        if any(fnmatchcase(name, pattern) for name in names):
-            return False, pattern
+    denying = [_matching(permissions.deny, tool, detail) for detail in details]
+    if any(denying):
+        return False, next(filter(None, denying))
     if permissions.mode is PermissionMode.AUTO:
         return (True, CONTAINED) if request.is_confined else None
     if permissions.mode is PermissionMode.ASK:
         return None
-    for pattern in permissions.allow:
-        if any(fnmatchcase(name, pattern) for name in names):
-            return True, pattern
-    return None
+    allowing = [_matching(permissions.allow, tool, detail) for detail in details]
+    return (True, allowing[0]) if all(allowing) else None
+
+
+def _matching(patterns: Iterable[str], tool: str, detail: str) -> str:
+    """Return the first pattern that the tool matches, alone or with its detail."""
+    names = (tool, f"{tool}({detail})")
+    return next((p for p in patterns if any(fnmatchcase(name, p) for name in names)), "")
 
 
 def danger_of(command: str) -> str:

@@ -16,20 +16,13 @@ from engine.agents.agent_events import (
     ProtocolReply,
     RateLimited,
     Raw,
-    Retrying,
     Said,
     Started,
     UsageSeen,
 )
 from engine.agents.contract import Ending, LaunchRequest
-from engine.agents.records import (
-    Record,
-    count_of,
-    number_of,
-    read_record,
-    text_of,
-    type_error,
-)
+from engine.agents.records import Record, read_record, type_error
+from engine.agents.waiting import WordsBeside, wait_told
 from engine.limits import Usage
 
 INTERRUPTED = "the agent was interrupted"
@@ -38,7 +31,6 @@ UNAUTHORIZED = re.compile(
     r"\b401\b|authenticat|unauthori[sz]ed|api.?key (?:not|is) |not logged in", re.IGNORECASE
 )
 _STDERR_LINES = 12
-_LONGEST_WORDS = 200
 _NETWORK = re.compile(
     r"E(?:CONN\w+|NOTFOUND|TIMEDOUT|AI_AGAIN|HOSTUNREACH|NETUNREACH)\b|getaddrinfo"
     r"|fetch failed|stream (?:disconnected|closed)|error sending request|dns error"
@@ -66,37 +58,6 @@ _IN_WORDS = (
 _NO_MODEL = re.compile(
     r"\b404\b|model.{0,80}\bnot (?:found|exist|known)|unknown model", re.IGNORECASE
 )
-_TRIES_AGAIN = (
-    re.compile(
-        r"Attempt (?P<attempt>\d+) failed(?: with status (?P<status>\d{3}))?\b(?P<words>.*?)"
-        r"(?P<wait>\bRetrying (?:after|in) .*)?$"
-    ),
-    re.compile(r"(?P<wait>Retrying in \d+s) \(attempt (?P<attempt>\d+)/\d+\)(?P<words>.*)$"),
-)
-"""The words beside the stream with which gemini and qwen ask their model again; the first, too,
-those of what plait adds to clients that hand on nothing by themselves."""
-_FAILED = re.compile(r"Attempt \d+ failed: .*")
-_WAITS = re.compile(r"\bRetrying after \d+ms")
-_LOGGED = re.compile(
-    r"\[log_[0-9a-f]{6}\b[^]]*\] \w+ \S+ (?:succeeded|failed) with status (\d{3}) in \d+ms(.*)"
-)
-"""The log of a vendor's library for Node, where `OPENAI_LOG` is set, as a table has it."""
-_RECONNECTS = re.compile(
-    r"Reconnecting\.\.\. (?:(\d+)/\d+|waiting for network) \((.*)\)", re.DOTALL
-)
-_STATUS = re.compile(r"\b(?:4\d\d|5\d\d)\b")
-_STATUS_IN_WORDS = (
-    (re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE), "429"),
-    (re.compile(r"overloaded|at capacity", re.IGNORECASE), "529"),
-)
-_WAIT = re.compile(
-    r"(?:retry.?delay|(?:try again|retry|retrying|wait)(?: in| after| for)?|retry.?after)"
-    r"[\"' :=]*((?:\d+(?:\.\d+)?\s*(?:ms|s|sec(?:ond)?s?|m|min(?:ute)?s?|hours?|h|days?|d)(?![a-z])"
-    r"[\s,]*(?:and\s+)?)+)",
-    re.IGNORECASE,
-)
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s|d)", re.IGNORECASE)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _Number = TypeVar("_Number", int, float)
 LONGEST_LINE = 16 * 1024 * 1024
 """Agents write a whole answer as one line; what is longer than this is cut."""
@@ -173,6 +134,9 @@ class Reading(ABC):
     counts_session = False
     """Its totals are those of its session, of which an earlier attempt may have used a part."""
 
+    retries_beside = False
+    """Its client says beside its stream that it asks its model again; others only sound so."""
+
     def __init__(self, request: LaunchRequest) -> None:
         self.request = request
         before = request.used_before if self.counts_session and request.session else Usage()
@@ -189,7 +153,7 @@ class Reading(ABC):
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._owed: list[bytes] = []
         self._tries = 0
-        self._failure = ""
+        self._words_beside = WordsBeside()
 
     # ------------------------------------------------------------------ what a subclass adds
 
@@ -358,15 +322,11 @@ class Reading(ABC):
 
     def _beside(self, text: str, stream: str) -> list[AgentEvent]:
         """Return the events of a line that is no record."""
-        if found := _LOGGED.match(text):
-            asks_again = "retrying" in found[2]
-            self._tries = self._tries + 1 if asks_again else 0
-            return [Retrying(self._tries, None, found[1])] if asks_again else []
         told = [Raw(text, stream)] if text.strip() else []
-        # Words of a server can be several lines, and the wait stands at the end of them.
-        whole = f"{self._failure}: {text}" if self._failure and _WAITS.search(text) else text
-        self._failure = text if _FAILED.fullmatch(text) else ""
-        return [*told, *_retries_in(whole)]
+        if not self.retries_beside:
+            return list(told)
+        logged = self._words_beside.logged(text)
+        return [*told, *self._words_beside.said(text)] if logged is None else list(logged)
 
     def _settle(self, line: bytes) -> list[AgentEvent]:
         whole = line + b"\n"
@@ -411,57 +371,10 @@ def _less(total: _Number | None, before: _Number | None) -> _Number | None:
     return total if total is None or before is None or total < before else total - before
 
 
-def _retries_in(text: str) -> list[Retrying]:
-    """Return what words beside the stream tell; the client's own figure before its server's."""
-    for pattern in _TRIES_AGAIN:
-        told = again.groupdict(default="") if (again := pattern.match(text)) else {}
-        status, words, wait = told.get("status", ""), told.get("words", ""), told.get("wait", "")
-        if status or wait:
-            delay_s = wait_told(wait) or wait_told(words)
-            return [Retrying(int(told["attempt"]), delay_s, status or status_in(words))]
-    return []
-
-
-def status_in(words: str) -> str:
-    """Return the status of an answer that these words are about, else the words themselves."""
-    known = next((status for pattern, status in _STATUS_IN_WORDS if pattern.search(words)), "")
-    found = _STATUS.search(words)
-    return known or (found[0] if found else words.strip(" :.")[:_LONGEST_WORDS])
-
-
-def retry_of_claude(record: Record) -> Retrying:
-    """Return what Claude Code's own record of a retry tells, which comes over ACP, too."""
-    delay_ms = number_of(record.get("retry_delay_ms"))
-    return Retrying(
-        count_of(record.get("attempt")) or 1,
-        None if delay_ms is None else delay_ms * _SECONDS["ms"],
-        text_of(record.get("error_status")) or text_of(record.get("error")),
-    )
-
-
-def retry_of_codex(words: str, tries: int) -> Retrying | None:
-    """Return what Codex's words tell; None where they are about anything else than a retry.
-
-    Args:
-        words: What it says in place of an error.
-        tries: So often it has tried, where its words do not say it.
-    """
-    if (again := _RECONNECTS.match(words)) is None:
-        return None
-    return Retrying(int(again[1] or tries + 1), wait_told(again[2]), status_in(again[2]))
-
-
 def in_words(error: str) -> str:
     """Return an error of a vendor's with what it comes to before it, where that is known."""
     told = next((words for pattern, words in _IN_WORDS if pattern.search(error)), "")
     return f"{told}: {error}" if told else error
-
-
-def wait_told(words: str) -> float | None:
-    """Return for how many seconds a server says that it takes no requests; None if it does not."""
-    found = _WAIT.search(words)
-    parts = _PART.findall(found[1]) if found else []
-    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in parts) or None
 
 
 def clip(text: str) -> str:

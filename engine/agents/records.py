@@ -20,6 +20,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")
 
 
+_DEEPEST = 201  # as deep as the quick reader goes
 _scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
 
@@ -29,7 +30,7 @@ def read_record(line: bytes) -> Record | None:
         return None
     try:
         # Twice to five times as quick as the standard library's, and as strict; what it refuses is
-        # looked at again below, since some of that (half a character, deep nesting) can be borne.
+        # looked at again below, since some of that (half a character) can be borne.
         value = from_json(line, allow_inf_nan=False, cache_strings="keys")
     except ValueError:
         value = _read_patiently(line)
@@ -44,7 +45,19 @@ def _read_patiently(line: bytes) -> object:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    return value if end == len(text) else None
+    return value if end == len(text) and not _is_deep(value) else None
+
+
+def _is_deep(value: object) -> bool:
+    """Return True for what the quick reader finds too deep: those who look into it recurse."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = (
+            one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+            for one in level
+        )
+        level = [part for parts in inner for part in parts if isinstance(part, (dict, list))]
+    return bool(level)
 
 
 def line_of(record: Mapping[str, object]) -> bytes:
@@ -127,22 +140,26 @@ def paths_of(given: object) -> tuple[str, ...]:
     return tuple([v for k, v in given.items() if k in _NAMES_PATH and isinstance(v, str) and v])
 
 
-def title_of(given: object) -> str:
-    """Return a title for a tool's input, in one line: its command, its file, its question."""
+def subject_of(given: object) -> str:
+    """Return the whole of what a tool's input is about: its command, its file, its question."""
     if not isinstance(given, dict):
         return ""
     if isinstance(several := given.get("commands"), list) and several:
         given = {"command": several[0], **given}
-    for key in _TITLE_KEYS:
-        value = given.get(key)
-        if isinstance(value, str) and value.strip():
-            return value.strip().splitlines()[0][:200]
-    return ""
+    values = (given.get(key) for key in _TITLE_KEYS)
+    return next((v.strip() for v in values if isinstance(v, str) and v.strip()), "")
 
 
-def command_of(given: object) -> str:
-    """Return the whole command of a tool's input; empty where it has none, or several."""
-    return text_of(at(given, "command")).strip()
+def title_of(given: object) -> str:
+    """Return a title for a tool's input: the begin of what it is about, in one line."""
+    return next(iter(subject_of(given).splitlines()), "")[:200]
+
+
+def commands_of(given: object) -> tuple[str, ...]:
+    """Return every command that a tool's input names, whole and each once."""
+    several = at(given, "commands")
+    named = (at(given, "command"), *(several if isinstance(several, list) else ()))
+    return tuple(dict.fromkeys(filter(None, (text_of(one).strip() for one in named))))
 
 
 _EDITS = (("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"))

@@ -35,8 +35,6 @@ from engine.agents.reading import (
     UNAUTHORIZED,
     Closing,
     Reading,
-    status_in,
-    wait_told,
 )
 from engine.agents.records import (
     Record,
@@ -56,6 +54,7 @@ from engine.agents.tables import (
     read_table,
     table_file,
 )
+from engine.agents.waiting import status_in, wait_told
 from engine.errors import AgentError
 from engine.values import dataclass
 
@@ -65,6 +64,8 @@ _BAD = {"error", "failed", "failure", "cancelled", "aborted", "rejected"}
 
 class TableStream(Reading):
     """One attempt's stream of an agent that a table describes."""
+
+    retries_beside = True
 
     def __init__(self, request: LaunchRequest, table: AgentTable) -> None:
         super().__init__(request)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import bundle_run, export_run
+    from engine.api.helped import EngineHelp, own_help
     from engine.api.histories import OpenHistory, open_history, read_braid
     from engine.api.journals import journals_at
     from engine.api.looking import (
@@ -119,6 +120,7 @@ _HOMES = {
     "engine.port.diff_port": "Beside DiffPort",
     "engine.port.review_port": "ReviewPort",
     "engine.api.beside": "files_beside request_beside",
+    "engine.api.helped": "EngineHelp own_help",
     "engine.git.publishing": "is_request",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -138,6 +140,7 @@ __all__ = [
     "ConflictView",
     "DiffPort",
     "Engine",
+    "EngineHelp",
     "EnginePort",
     "Hit",
     "HunkView",
@@ -205,6 +208,7 @@ __all__ = [
     "open_merge",
     "open_replay",
     "open_try",
+    "own_help",
     "plain_errors",
     "plan_for_prompts",
     "plan_from",

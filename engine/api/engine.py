@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from engine.api.errors_out import plain_errors
 from engine.api.histories import count_attempts, open_shared
@@ -60,7 +61,7 @@ from engine.site.shelter import Shelter
 from engine.site.sites import Sites
 from engine.speaking import this_process
 from engine.store.files import EngineLock
-from engine.store.layout import make_state_home
+from engine.store.layout import ASIDE, make_state_home
 from engine.work.kept_answers import KeptAnswers
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
@@ -161,7 +162,7 @@ class Engine:
         stack.push_async_callback(let_go := partial(_close_host, detach=detach, stay=guests), host)
 
         def tethers(run: RunId) -> bool:
-            return not detach and run not in guests
+            return run.startswith(ASIDE) or (not detach and run not in guests)
 
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         near = LocalSite(place, host=host, shelter=shelter, environment=env, tethers=tethers)
@@ -191,9 +192,7 @@ class Engine:
             answers=KeptAnswers(place.layout.answers_json),
             count=partial(count_attempts, place, env),
         )
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        if place.repo is not None:
-            tasks.start_soon(place.repo.standing.serve)
+        tasks = await _tasks_of(place, stack)
         await sweep(tools)
         coordinator = Coordinator(Runs(tools, tasks, cap=max_workers, guests=guests))
         stack.callback(coordinator.runs.close)
@@ -397,6 +396,16 @@ async def _all(
             for cluster in sites.clusters.values():
                 await cluster.close(let_go)
             tasks.cancel_scope.cancel()
+
+
+async def _tasks_of(place: Place, stack: AsyncExitStack) -> TaskGroup:
+    """Return the tasks of an engine; when they are over, what it knows of the runs is kept."""
+    # Pushed before what closes the journals, so done after it.
+    stack.push_async_callback(anyio.to_thread.run_sync, place.store.keep_summaries)
+    tasks = await stack.enter_async_context(anyio.create_task_group())
+    if place.repo is not None:
+        tasks.start_soon(place.repo.standing.serve)
+    return tasks
 
 
 async def _recover(place: Place) -> None:

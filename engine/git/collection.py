@@ -40,6 +40,7 @@ from engine.git.objects import (
     TreeEntry,
     Wording,
     commit_bytes,
+    few_refs_below,
     parse_entry,
     refs_below,
     set_refs,
@@ -439,7 +440,7 @@ async def _import(
     Returns why not even that, and the workspace's refs and branch as they stand then.
     """
     pinned, branch = workspace.refs.pinned, workspace.refs.branch_ref
-    had = await refs_below(repo, pinned, branch)
+    had = await few_refs_below(repo, pinned, branch)
     if set(arrivals.values()) <= set(had.values()):  # no object is new, as when looking once more
         due = {f"{pinned}/{name}": oid for name, oid in arrivals.items()}
         with suppress(GitFailed):  # one stands where the folder of another would be

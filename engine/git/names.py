@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.errors import BranchTaken
+from engine.git.objects import read_objects
 from engine.git.runner import Repo
 from engine.ids import AttemptId
 
@@ -70,9 +71,8 @@ async def check_prefix(repo: Repo, prefix: str) -> None:
     parts = prefix.split("/")
     wanted = ["/".join(parts[: n + 1]) for n in range(len(parts))]
     refs = [f"refs/heads/{name}" for name in wanted]
-    found = (await repo.read("for-each-ref", "--format=%(refname)", *refs)).decode().splitlines()
-    for ref in refs:
-        if ref in found:
+    for ref, found in zip(refs, await read_objects(repo, refs), strict=True):
+        if found is not None:
             name = ref.removeprefix("refs/heads/")
             raise BranchTaken(
                 name,

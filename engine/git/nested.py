@@ -113,9 +113,8 @@ def _look(worktree: Path, private: Path | None) -> tuple[list[_Repository], list
     """Find the repositories of a tree, and set aside what leads out of it."""
     found: dict[Path, _Repository] = {}
     notes: list[str] = []
-    for folder, names in _folders(worktree):
-        inner = str(folder.relative_to(worktree))
-        if ".git" in names and folder != worktree:
+    for inner, names in _folders(worktree):
+        if ".git" in names and inner:
             one = _behind(worktree, f"{inner}/.git", private)
             if one is None:
                 aside = move_aside(worktree, f"{inner}/.git")
@@ -125,25 +124,26 @@ def _look(worktree: Path, private: Path | None) -> tuple[list[_Repository], list
             else:
                 found[one.path] = one
         if names >= _BARE:
-            found[folder] = _Repository(worktree, inner)
+            found[worktree / inner] = _Repository(worktree, inner or ".")
     top = worktree / ".git"
     if top.is_dir() and not top.is_symlink():  # the tree is a clone of its own
         found[top] = _Repository(worktree, ".git")
     return list(found.values()), notes
 
 
-def _folders(top: Path) -> Iterator[tuple[Path, set[str]]]:
-    """Every folder of a tree with the names in it, `.git` itself left out."""
-    waiting = [top] if top.is_dir() and not top.is_symlink() else []
+def _folders(top: Path) -> Iterator[tuple[str, set[str]]]:
+    """Every folder of a tree with the names in it, `.git` itself left out; the top has no name."""
+    waiting = [""] if top.is_dir() and not top.is_symlink() else []
     while waiting:
         folder = waiting.pop()
+        prefix = f"{folder}/" if folder else ""
         names: set[str] = set()
         try:
-            with os.scandir(folder) as entries:
+            with os.scandir(f"{top}/{folder}") as entries:
                 for entry in entries:
                     names.add(entry.name)
-                    if entry.name != ".git" and entry.is_dir(follow_symlinks=False):
-                        waiting.append(Path(entry.path))
+                    if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                        waiting.append(prefix + entry.name)
         except OSError:  # closed: nobody's git gets in there either
             continue
         yield folder, names

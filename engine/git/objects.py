@@ -15,10 +15,13 @@ from anyio import to_thread
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.plumbing import asking
 from engine.git.plumbing.loose import keep_commit
+from engine.git.refs import has_ref_files, refs_in_files
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 
 _ID = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SHARED_REF = re.compile(r"refs/(?:heads|plait)/[\w@./-]+", re.ASCII)
+"""The name of a ref that all worktrees share, and of nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,24 @@ def is_id(name: str) -> bool:
 
 async def resolve(repo: Repo, revision: str, kind: str = "commit") -> str | None:
     """The object that a revision names, followed to a kind; None when it names none."""
+    ref = await to_thread.run_sync(_ref_in, repo, revision) if kind == "commit" else None
+    if ref is not None:
+        return await read_ref(repo, ref)
     words = ("rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{{kind}}}")
     here = Where(git_dir=repo.git_dir)
     done = await repo.run(*words, call=Call(ok=(0, 1, 128)), where=here)
     return done.stdout.decode().strip() if done.exit_code == 0 else None
+
+
+def _ref_in(repo: Repo, revision: str) -> str | None:
+    """Return the ref that a revision is the whole name of, be it the one that HEAD stands on."""
+    if revision == "HEAD":
+        try:
+            head = Path(repo.git_dir, "HEAD").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        revision = head.removeprefix("ref: ").removesuffix("\n")
+    return revision if _SHARED_REF.fullmatch(revision) and ".." not in revision else None
 
 
 async def commit_of(repo: Repo, revision: str) -> str:
@@ -389,3 +406,12 @@ async def refs_below(repo: Repo, *prefixes: str, where: Where = HERE) -> dict[st
     listing = (await repo.read(*words, *prefixes, where=where)).decode(errors="surrogateescape")
     pairs = [line.split(" ", 1) for line in listing.split("\n") if line]
     return {ref: oid for oid, ref in pairs if not ref.endswith(" @")}
+
+
+async def few_refs_below(repo: Repo, *prefixes: str) -> dict[str, str]:
+    """Return what `refs_below` does, for names of ours: without git, where refs are files."""
+    if has_ref_files(await repo.configuration()):
+        found = await to_thread.run_sync(refs_in_files, repo.common_dir, prefixes)
+        if found is not None:
+            return found
+    return await refs_below(repo, *prefixes)

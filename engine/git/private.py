@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from anyio import to_thread
 
 from engine.git.objects import refs_below
-from engine.git.runner import READ, Repo
+from engine.git.runner import Repo
 from engine.git.settings import UserSettings
 from engine.values import dataclass
 
@@ -69,10 +69,7 @@ async def seen_refs(repo: Repo, hide: str) -> dict[str, str]:
 
 async def passed_on(repo: Repo) -> list[tuple[str, str]]:
     """The user's configuration that an agent's git needs, with nothing in it that could run."""
-    listing = os.fsdecode(await repo.read("config", "--list", "-z", "--show-scope", call=READ))
-    words = listing.split("\0")
-    scoped = zip(words[::2], words[1::2], strict=False)
-    entries = [entry.partition("\n")[::2] for scope, entry in scoped if scope != "command"]
+    entries = await repo.configuration()
     kept = [
         (key, _without_password(value) if key.endswith(".url") else value)
         for key, value in entries

@@ -25,7 +25,7 @@ from engine.git.plumbing.lock import RepositoryLock
 from engine.git.plumbing.process import Completed, execute
 from engine.git.plumbing.records import Records
 from engine.git.plumbing.standing import Command, StandingGits, StandingKind
-from engine.git.settings import UserSettings, own_names, parse_settings
+from engine.git.settings import Entries, UserSettings, includes, own_entries, parse_settings
 from engine.values import dataclass
 
 OLDEST = (2, 38)
@@ -139,7 +139,7 @@ class Repo:
         self.records = Records(self.plait_dir / "git")
         self.cache = AnswerCache()
         self.standing = _standing_gits(self)
-        self._drivers: tuple[object, tuple[tuple[str, str], ...]] | None = None
+        self._own: tuple[object, Entries] | None = None
 
     @classmethod
     async def open(cls, place: str | Path, environment: Mapping[str, str]) -> Self:
@@ -193,8 +193,10 @@ class Repo:
             settings=parse_settings(listing.stdout, environment),
             version=version,
         )
-        names = own_names(listing.stdout)
-        repo._drivers = None if names is None else (signature, hardening.disarm(names))
+        entries = own_entries(listing.stdout)
+        # Of a worktree's own configuration, this listing has that of the place alone.
+        is_whole = not includes(entries) and "extensions.worktreeconfig" not in dict(entries)
+        repo._own = (signature, entries) if is_whole else None
         await to_thread.run_sync(repo._prepare_folders)
         return repo
 
@@ -210,7 +212,27 @@ class Repo:
 
     def forget_configuration(self) -> None:
         """Look at the repository's configuration again before the next call."""
-        self._drivers = None
+        self._own = None
+
+    async def configuration(self) -> Entries:
+        """Return the repository's own configuration, in order; the user's and ours are not in it.
+
+        Listing it costs a process, so the list is kept while the files it came from do not change;
+        a configuration that includes others is listed every time.
+        """
+        signature = await to_thread.run_sync(_config_signature, self.common_dir, self.git_dir)
+        if self._own is None or self._own[0] != signature:
+            flags = (*hardening.FLAGS, "-c", f"safe.directory={self.common_dir}")
+            listed = await execute(
+                [self.program, *flags, "config", "--list", "--show-scope", "-z"],
+                env=self._environment(HERE, {}),
+                cwd=self.void,
+                timeout_s=TIMEOUT_S,
+            )
+            entries = own_entries(listed.stdout)
+            is_lasting = not (listed.exit_code or includes(entries))
+            self._own = (signature if is_lasting else object(), entries)
+        return self._own[1]
 
     def _prepare_folders(self) -> None:
         self.plait_dir.mkdir(mode=0o700, exist_ok=True)
@@ -329,26 +351,10 @@ class Repo:
         return env
 
     async def _overrides(self) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return what this repository's configuration makes necessary beyond the fixed hardening.
-
-        Listing the keys costs a process, so the list is kept while the files it came from do not
-        change; a configuration that includes others is listed every time.
-        """
-        signature = await to_thread.run_sync(_config_signature, self.common_dir, self.git_dir)
-        if self._drivers is None or self._drivers[0] != signature:
-            env = self._environment(HERE, {})
-            flags = (*hardening.FLAGS, "-c", f"safe.directory={self.common_dir}")
-            listed = await execute(
-                [self.program, *flags, "config", "--list", "--name-only", "-z"],
-                env=env,
-                cwd=self.void,
-                timeout_s=TIMEOUT_S,
-            )
-            pairs = hardening.disarm(listed.stdout)
-            includes = b"include" in listed.stdout.lower()
-            self._drivers = (object() if includes else signature, pairs)
+        """Return what the repository's configuration makes necessary beyond the fixed hardening."""
+        drivers = hardening.disarm(key for key, _ in await self.configuration())
         safe = ("-c", f"safe.directory={self.common_dir}", "-c", f"safe.directory={self.worktree}")
-        return (*safe, *self.settings.flags), hardening.driver_variables(self._drivers[1])
+        return (*safe, *self.settings.flags), hardening.driver_variables(drivers)
 
 
 def _config_signature(common_dir: str, git_dir: str) -> object:

@@ -23,7 +23,7 @@ from engine.beneath import last_change, read_file
 from engine.errors import GitFailed
 from engine.git.disk_moment import DiskMoment
 from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs
-from engine.git.objects import refs_below
+from engine.git.objects import few_refs_below
 from engine.git.runner import Repo
 from engine.git.staging import copy_index
 from engine.git.stumbling import past_obstacles
@@ -88,7 +88,7 @@ async def is_as_collected(repo: Repo, workspace: Workspace, wrap: Wrap) -> bool:
         return False
     if (await to_thread.run_sync(sight_of, agent_git)).digest != note["sight"]:
         return False
-    if await refs_below(repo, workspace.refs.pinned) != note["kept"]:
+    if await few_refs_below(repo, workspace.refs.pinned) != note["kept"]:
         return False
     if await to_thread.run_sync(_is_untouched, workspace, note.get("began")):
         return True

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _OWN_SCOPES = frozenset({"system", "global"})
+_REPOSITORY_SCOPES = frozenset({"local", "worktree"})
 _CONVERSION = ("core.autocrlf", "core.eol")
 _FILE_SYSTEM = ("core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode")
 _NETWORK = re.compile(r"credential\.|http\.|url\.|core\.sshcommand$|core\.gitproxy$")
@@ -21,6 +22,9 @@ _LFS = {
     "filter.lfs.process": "git-lfs filter-process",
     "filter.lfs.required": "true",
 }
+
+Entries = tuple[tuple[str, str], ...]
+"""Keys and values of a configuration, in order; a key without a value is `true`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +150,15 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
     )
 
 
-def own_names(listing: bytes) -> bytes | None:
-    """Return the names that the repository itself sets, as `config --name-only -z` lists them.
+def own_entries(listing: bytes) -> Entries:
+    """Return what the repository itself sets, of `config --list --show-scope -z`."""
+    found = _entries(listing)
+    return tuple((key, value) for scope, key, value in found if scope in _REPOSITORY_SCOPES)
 
-    None where that listing has to be asked for: the file includes others, or working trees have
-    configurations of their own, of which only that of the place is in this listing.
-    """
-    names = [key for scope, key, _ in _entries(listing) if scope in {"local", "worktree"}]
-    said = [name.lower() for name in names]
-    if any("include" in name for name in said) or "extensions.worktreeconfig" in said:
-        return None
-    return "".join(f"{name}\0" for name in names).encode(errors="surrogateescape")
+
+def includes(entries: Entries) -> bool:
+    """Say if a configuration includes other files, which can change without it."""
+    return any("include" in key.lower() for key, _ in entries)
 
 
 def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:

@@ -38,7 +38,14 @@ from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Call, Repo, Where, is_passing
 from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
-from engine.git.worktrees import admin_dir, detach_others, drop_entry, put_in_place
+from engine.git.worktrees import (
+    admin_dir,
+    detach_others,
+    drop_entry,
+    is_plain,
+    put_in_place,
+    register,
+)
 from engine.ids import AttemptId
 from engine.patterns import gather
 from engine.private import private_folder
@@ -385,12 +392,17 @@ async def _register(repo: Repo, wanted: WorkspaceRequest, branch: str, private: 
     The user's own git takes no lock of ours: when the two meet, half of an entry is left, and the
     whole is tried again.
     """
-    reason = ("--lock", "--reason", f"plait {wanted.attempt}")
+    reason = f"plait {wanted.attempt}"
+    locked = ("--lock", "--reason", reason)
     # Forced: git counts worktrees whose folder is gone, and of the others none is on the branch.
-    words = ("worktree", "add", "-qf", *reason, "--no-checkout", str(wanted.path), branch)
+    words = ("worktree", "add", "-qf", *locked, "--no-checkout", str(wanted.path), branch)
     for tries_left in (4, 3, 2, 1, 0):
         await to_thread.run_sync(_clear, wanted.path, private)
         await drop_entry(repo, wanted.path)
+        if is_plain(await repo.configuration()):
+            entry = await to_thread.run_sync(register, repo, wanted.path, branch, reason)
+            if entry is not None:
+                return entry
         try:
             await repo.run(*words, call=Call(writes=True, is_repeatable=False))
             return await to_thread.run_sync(admin_dir, wanted.path)

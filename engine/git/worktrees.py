@@ -1,19 +1,27 @@
-"""The linked worktrees of a repository: which there are, what is checked out, and dropping ours."""
+"""The linked worktrees of a repository: registered, listed with what is checked out, and dropped.
+
+Where files are all there is to it, git is not asked. Ours is made whole beside the others and then
+renamed to its place: no git ever sees half of it, and a death leaves the whole of it or none.
+"""
 
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from anyio import to_thread
 
 from engine.beneath import Taken, remove_tree, write_file
 from engine.errors import BranchTaken, WorkspaceError
 from engine.git.objects import resolve
-from engine.git.plumbing.cache import stamp
+from engine.git.refs import has_ref_files
 from engine.git.runner import READ, WRITE, Repo, Where
+from engine.git.settings import Entries
 
 _UNDER_WAY = (
     "rebase-merge",
@@ -25,6 +33,9 @@ _UNDER_WAY = (
 )
 _HOLDERS = (("rebase-merge", "head-name"), ("rebase-apply", "head-name"), ("BISECT_START",))
 """The files that name the branch that such a one comes back to."""
+_NAME = re.compile(r"[0-9A-Za-z_-]+")
+_NO = {"false", "no", "off", "0", ""}
+_HEAD = re.compile("ref: (?P<branch>refs/heads/.+)|[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,56 +76,99 @@ def put_in_place(tree: Path, path: Path) -> None:
         write_file(path, ".git", content, taken=Taken.KEEP)
 
 
+def is_plain(entries: Entries) -> bool:
+    """Say if `git worktree add` copies nothing into a worktree's entry and sets no modes there."""
+    settings = dict(entries)
+    is_sparse = settings.get("core.sparsecheckout", "false").lower() not in _NO
+    return has_ref_files(entries) and not is_sparse and "core.sharedrepository" not in settings
+
+
+def register(repo: Repo, path: Path, branch: str, reason: str) -> str | None:
+    """Register an empty folder as a worktree on a branch, locked; return its own git directory.
+
+    The caller holds the lock of the repository and knows that nobody has the branch checked out.
+    None where it cannot be done: nothing is left of it, and git can say what is wrong.
+    """
+    place = os.path.realpath(path)
+    entries = f"{os.path.realpath(repo.common_dir)}/worktrees"
+    if not _NAME.fullmatch(path.name) or "\n" in place + entries:
+        return None
+    # Nobody else takes such a name, so nothing of anybody's is replaced.
+    entry = f"{entries}/{path.name}-{secrets.token_hex(4)}"
+    gitfile = Path(place, ".git")
+    contents = {
+        "locked": reason,
+        "gitdir": str(gitfile),
+        "commondir": "../..",
+        "HEAD": f"ref: refs/heads/{branch}",
+    }
+    ours = f"{repo.plait_dir}/git"
+    try:
+        with TemporaryDirectory(prefix="scratch-", dir=ours, ignore_cleanup_errors=True) as folder:
+            draft = Path(folder, "entry")
+            draft.mkdir()
+            for name, content in contents.items():
+                (draft / name).write_bytes(os.fsencode(f"{content}\n"))
+            gitfile.write_bytes(os.fsencode(f"gitdir: {entry}\n"))
+            with suppress(FileExistsError):
+                Path(entries).mkdir()
+            draft.rename(entry)
+    except OSError:
+        with suppress(OSError):
+            gitfile.unlink()
+        return None
+    return entry
+
+
 async def checkouts(repo: Repo) -> list[Checkout]:
-    """Every working tree that git knows of and that still exists."""
+    """Every working tree that git knows of and that still exists.
 
-    async def ask() -> bytes:
-        return await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
-
-    def look() -> tuple[Hashable, list[Checkout] | None]:
-        key = _heads(repo.common_dir)
-        known = repo.cache.known(("worktrees", key)) if key is not None else None
-        return key, _checkouts(repo, known) if isinstance(known, bytes) else None
-
-    key, found = await to_thread.run_sync(look)
+    Read from the files that git reads for it, where those are all there is to it.
+    """
+    configuration = await repo.configuration()
+    found = await to_thread.run_sync(_read, repo, configuration)
     if found is not None:
         return found
-    listing = await (ask() if key is None else repo.cache.of(("worktrees", key), ask))
-    return await to_thread.run_sync(_checkouts, repo, listing)
+    listing = await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
+    return await to_thread.run_sync(_listed_by_git, repo, listing)
 
 
-def _heads(common_dir: str) -> Hashable:
-    """The files from which git knows working trees and their branches, each in its version.
-
-    None where that cannot be known from outside: refs kept in tables, or one name for
-    another.
-    """
-    common = Path(common_dir)
-    linked = common / "worktrees"
-    folders = _listed(linked)
-    files = [common / "config", common / "config.worktree", common / "HEAD"]
-    files += [folder / name for folder in folders for name in ("HEAD", "gitdir")]
-    heads = [_first_line(common / "HEAD"), *(_first_line(folder / "HEAD") for folder in folders)]
-    if any(_is_elsewhere(common, head) for head in heads) or any(map(Path.is_symlink, files)):
+def _read(repo: Repo, configuration: Entries) -> list[Checkout] | None:
+    """Return what `git worktree list` would say; None where that takes more than a few files."""
+    is_bare = dict(configuration).get("core.bare", "false")
+    if is_bare not in {"true", "false"} or not has_ref_files(configuration):
         return None
-    return (*heads, *((str(file), stamp(file)) for file in files))
+    common = Path(repo.common_dir)
+    places = [(_main(repo, repo.common_dir.removesuffix("/.git")), repo.common_dir)]
+    for entry in _listed(common / "worktrees"):
+        gitfile = _first_line(entry / "gitdir")
+        if gitfile and not (gitfile.startswith("/") and gitfile.endswith("/.git")):
+            return None
+        places.append((gitfile.removesuffix("/.git") or None, str(entry)))
+    found: list[Checkout] = []
+    for path, git_dir in places[is_bare == "true" :]:
+        head = _HEAD.fullmatch(_first_line(Path(git_dir, "HEAD")))
+        if path is None or not Path(path).is_dir():
+            continue
+        if head is None or Path(git_dir, "HEAD").is_symlink():
+            return None
+        branch = head["branch"]
+        if branch and _first_line(common / branch).startswith("ref: "):
+            return None  # one name for another: git follows it
+        found.append(_checkout(path, git_dir, branch))
+    return found
 
 
-def _is_elsewhere(common: Path, head: str) -> bool:
-    """Say if this HEAD does not tell the whole truth."""
-    ref = head.removeprefix("ref: ")
-    return ref == "refs/heads/.invalid" or _first_line(common / ref).startswith("ref: ")
-
-
-def _checkouts(repo: Repo, listing: bytes) -> list[Checkout]:
+def _listed_by_git(repo: Repo, listing: bytes) -> list[Checkout]:
     records = [record.split("\0") for record in os.fsdecode(listing).split("\0\0")]
     entries = _entries_by_gitfile(repo.common_dir)
-    found = (
-        _checkout(repo, entries, [line for line in lines if line])
-        for lines in records
-        if any(lines) and "bare" not in lines
-    )
-    return [seen for seen in found if seen is not None]
+    found: list[Checkout] = []
+    for lines in records:
+        said = dict(line.partition(" ")[::2] for line in lines if line)
+        place = _place_of(repo, entries, said["worktree"]) if said and "bare" not in said else None
+        if place is not None:
+            found.append(_checkout(*place, said.get("branch")))
+    return found
 
 
 def _entries_by_gitfile(common_dir: str) -> dict[str, str]:
@@ -124,39 +178,34 @@ def _entries_by_gitfile(common_dir: str) -> dict[str, str]:
     return {_first_line(entry / "gitdir"): str(entry) for entry in each}
 
 
-def _checkout(repo: Repo, entries: Mapping[str, str], lines: list[str]) -> Checkout | None:
-    said = dict(line.partition(" ")[::2] for line in lines)
-    place = _place_of(repo, entries, said["worktree"])
-    if place is None:
-        return None
-    path, git_dir = place
+def _checkout(path: str, git_dir: str, branch: str | None) -> Checkout:
     there = _names_in(git_dir)
     under_way = next((name for name in _UNDER_WAY if name in there), None)
     held = [_first_line(Path(git_dir, *names)) for names in _HOLDERS if names[0] in there]
     full = (name if name.startswith("refs/") else f"refs/heads/{name}" for name in held if name)
     return Checkout(
-        path=path,
-        git_dir=git_dir,
-        branch=said.get("branch"),
-        under_way=under_way,
-        held=tuple(full),
+        path=path, git_dir=git_dir, branch=branch, under_way=under_way, held=tuple(full)
     )
 
 
 def _place_of(repo: Repo, entries: Mapping[str, str], path: str) -> tuple[str, str] | None:
-    """A working tree and its own git directory, looked up from the shared side.
-
-    The working tree's `.git` may be foreign. For the main one of a submodule, or of a repository
-    that lies apart, git names the git directory itself.
-    """
+    """A working tree and its own git directory, looked up from the shared side."""
     entry = entries.get(f"{path}/.git")
     if entry is not None:
         return (path, entry) if Path(path).is_dir() else None
-    is_main_open = repo.git_dir == repo.common_dir and repo.worktree is not None
-    main = repo.worktree if is_main_open else path
-    if main is None or not Path(main).is_dir() or Path(main) == Path(repo.common_dir):
-        return None
-    return main, repo.common_dir
+    main = _main(repo, path)
+    return (main, repo.common_dir) if main is not None and Path(main).is_dir() else None
+
+
+def _main(repo: Repo, named: str) -> str | None:
+    """Return the main working tree, where git would name this one.
+
+    Its `.git` may be foreign. For that of a submodule, or of a repository that lies apart, git
+    names the git directory itself.
+    """
+    is_open = repo.git_dir == repo.common_dir and repo.worktree is not None
+    main = repo.worktree if is_open else named
+    return main if main is not None and Path(main) != Path(repo.common_dir) else None
 
 
 def _names_in(folder: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ from typing import ClassVar
 from engine.limits import Usage
 from engine.messages.commands import ResolutionAction, Seen
 from engine.messages.diffs import ChangeDiff
+from engine.messages.explaining import Explainer
 from engine.messages.questions import Ask
 from engine.messages.results import Change, CheckResult, Moment, Outcome
 from engine.phases import Phase
@@ -360,12 +361,17 @@ class CandidateHunkView:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateTable:
-    """The candidates of a step: figures of each, and every hunk of all."""
+    """The candidates of a step: figures of each, and every hunk of all.
+
+    Attributes:
+        explainer: Who can explain them; None where the manifest names nobody.
+    """
 
     run: str
     step: str
     rows: tuple[CandidateRow, ...]
     hunks: tuple[CandidateHunkView, ...] = ()
+    explainer: Explainer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,6 +232,8 @@ class Question:
         danger: What the command would do that cannot be taken back; empty where nothing is known.
         command: The whole command that a permission is about, where it is about one.
         is_editable: The agent's client runs another command that a human writes in its place.
+        needs_human: No kept answer answers it: plait does not know exactly what it is about, or
+            it is about several commands at once.
     """
 
     id: str
@@ -243,6 +245,7 @@ class Question:
     danger: str = ""
     command: str = ""
     is_editable: bool = False
+    needs_human: bool = False
 
     @property
     def is_hiding(self) -> bool:
@@ -279,8 +282,11 @@ class KeptAnswer:
         """Return whether it answers a question.
 
         A pattern never answers a dangerous question, and nothing allows one that hides something.
+        Nothing at all answers one that needs a human.
         """
         if self.where not in {"", worker, step} or not question.is_permission:
+            return False
+        if question.needs_human:
             return False
         if question.is_hiding and is_allowing(self.answer):
             return False

@@ -1,9 +1,10 @@
 """A merge of the user's own, seen through a port: consoles show it as they show a worker's.
 
-There is one run with one worker, and it is conflicted. Whatever needs agents is refused.
+There is one run with one worker, and it is conflicted. Help comes as the merge itself gets it.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -45,6 +46,14 @@ class ReviewPort:
         self._bus = Bus()
         self._began = self._clock.now()
         self._seen: m.ConflictView | None = None
+
+    def helped(self) -> AbstractAsyncContextManager[None]:
+        """Fetch help ahead as long as this is entered, and tell of it."""
+        return self._merge.helped(self._mention)
+
+    def _mention(self, view: m.ConflictView) -> None:
+        told = decided_event(self._named(view))
+        self._bus.mention(RUN, told, at=self._clock.now(), after=0)
 
     @property
     def is_finished(self) -> bool:
@@ -94,7 +103,7 @@ class ReviewPort:
     async def _decide(self, action: ResolutionAction) -> m.ConflictView:
         """Decide something, or put what is decided in its place."""
         view = self._named(await self._merge.resolve(action))
-        self._bus.mention(RUN, decided_event(view), at=self._clock.now(), after=0)
+        self._mention(view)
         return view
 
     def _named(self, view: m.ConflictView) -> m.ConflictView:

@@ -6,8 +6,14 @@ from typing import Any, NamedTuple, Self
 
 from engine.limits import Usage
 from engine.merge import HunkKey
-from engine.messages.merging import AssistView
+from engine.messages.merging import AssistView, ConflictView
 from engine.plan.model import AssistRule
+
+
+def is_over(view: ConflictView, key: HunkKey) -> bool:
+    """Return whether a human has decided the hunk that an agent is asked about."""
+    hunks = [hunk for file in view.files for hunk in file.hunks if hunk.key == key]
+    return view.is_resolved or all(hunk.choice for hunk in hunks)
 
 
 class Spent(NamedTuple):

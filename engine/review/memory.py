@@ -8,6 +8,7 @@ from typing import Self
 from anyio import Lock, to_thread
 
 from engine.merge import Memory, ResolutionSession, text_of
+from engine.messages.commands import ConfirmAnswer, ForgetAnswer, ResolutionAction
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 
@@ -47,17 +48,20 @@ class MemoryFile:
                         memory = memory.learned(hunk, text, note=note)
             await self._keep(memory)
 
-    async def forget(self, key: str) -> None:
-        """Never offer this answer again."""
-        async with self._writing:
-            await self._keep((await self.read()).forgotten(key))
+    async def heeded(self, action: ResolutionAction) -> bool:
+        """Do what an action asks of an answer: never offer it again, or mark it as right.
 
-    async def confirm(self, key: str) -> None:
-        """Mark this answer as looked at and right; ignore an unknown one."""
+        Return False if the action is about no answer. An unknown answer is ignored.
+        """
+        if not isinstance(action, ForgetAnswer | ConfirmAnswer):
+            return False
         async with self._writing:
             memory = await self.read()
-            if key in memory.answers:
-                await self._keep(memory.confirmed(key))
+            if isinstance(action, ForgetAnswer):
+                await self._keep(memory.forgotten(action.key))
+            elif action.key in memory.answers:
+                await self._keep(memory.confirmed(action.key))
+        return True
 
     async def _keep(self, memory: Memory) -> None:
         if memory.answers == (await self.read()).answers:

@@ -56,6 +56,7 @@ from engine.review.evidence import (
     piece_views,
     whole_piece,
 )
+from engine.review.inquiry import Inquiry, inquiry
 from engine.review.reading import entries_of
 from engine.review.results import result_tree
 from engine.review.showing import Lens, file_views, shown
@@ -218,6 +219,45 @@ class Review:
             WorkspaceError: It cannot be done; nothing was changed.
         """
         return await to_thread.run_sync(decided, self.session, action)
+
+    async def made(self, wanted: Regeneration, content: bytes) -> ResolutionSession:
+        """Return the session with a file as its command made it.
+
+        Raises:
+            WorkspaceError: It was made from another result, or is no text.
+        """
+        path = os.fsdecode(wanted.path)
+        if (await self.regeneration(path)).basis != wanted.basis:
+            raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
+        try:
+            return self.session.made(wanted.path, content, by=wanted.command, basis=wanted.basis)
+        except ValueError as error:
+            raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
+
+    def ask(self, action: c.AskAgent, *, by: str, is_ahead: bool = False) -> Inquiry:
+        """Note that an agent is being asked about a hunk; return its inquiry.
+
+        Raises:
+            WorkspaceError: There is no such hunk, or it is being asked about already.
+        """
+        try:
+            conflict = self.session.conflict(os.fsencode(action.path))
+            hunk = next(
+                hunk
+                for number, hunk in enumerate(conflict.open.hunks)
+                if action.hunk in (number, hunk.key)
+            )
+        except (KeyError, StopIteration):
+            raise WorkspaceError(f"there is no such conflict in {action.path}") from None
+        if hunk.key in self.asking:
+            raise WorkspaceError(f"{self.asking[hunk.key]} has been asked already")
+        self.asking[hunk.key] = by
+        self.problems.pop(hunk.key, None)
+        # Counted before it begins: what an engine that dies has spent is not spent again.
+        self.assisted = self.assisted.begun(hunk.key) if is_ahead else self.assisted
+        commits = self.evidence.target.of(conflict.target.path if conflict.target else None)
+        subjects = tuple(commit.subject for commit in commits)
+        return inquiry(conflict, hunk, subjects=subjects, words=action.words)
 
     def answered(self, hunk: HunkKey, answer: OutsideAnswer | str) -> None:
         """Take an agent's answer, or the reason why it gave none; empty where none is wanted."""

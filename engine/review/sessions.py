@@ -26,7 +26,7 @@ from engine.messages import commands as c
 from engine.messages.merging import ConflictView
 from engine.plan.model import ReviewRules
 from engine.review.assisting import Assisted, Spent
-from engine.review.inquiry import Inquiry, inquiry
+from engine.review.inquiry import Inquiry
 from engine.review.memory import MemoryFile
 from engine.review.questions import (
     MergeQuestion,
@@ -96,18 +96,13 @@ class Resolutions:
         """
         opened = await self._load(state, w)
         review = opened.review
-        match action:
-            case c.ForgetAnswer():
-                await self.memory.forget(action.key)
-                review.offers.clear()
-            case c.ConfirmAnswer():
-                await self.memory.confirm(action.key)
-                review.offers.clear()
-            case _:
-                session = await review.after(action)
-                # Saved first: a decision that a human has seen must survive a crash.
-                await self._save(state, w, _data(opened, session))
-                review.session, review.moved = session, False
+        if await self.memory.heeded(action):
+            review.offers.clear()
+        else:
+            session = await review.after(action)
+            # Saved first: a decision that a human has seen must survive a crash.
+            await self._save(state, w, _data(opened, session))
+            review.session, review.moved = session, False
         return await self._shown(state, w, opened)
 
     async def regeneration(self, state: RunState, w: Worker, path: str) -> Regeneration:
@@ -127,15 +122,8 @@ class Resolutions:
             WorkspaceError: It was not, or it is no text; nothing was changed.
         """
         opened = await self._load(state, w)
-        review, path = opened.review, os.fsdecode(wanted.path)
-        if (await review.regeneration(path)).basis != wanted.basis:
-            raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
-        try:
-            session = review.session.made(
-                wanted.path, content, by=wanted.command, basis=wanted.basis
-            )
-        except ValueError as error:
-            raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
+        review = opened.review
+        session = await review.made(wanted, content)
         await self._save(state, w, _data(opened, session))
         review.session, review.moved = session, False
         return await self._shown(state, w, opened)
@@ -182,30 +170,14 @@ class Resolutions:
         """
         opened = await self._load(state, w)
         review = opened.review
-        try:
-            conflict = review.session.conflict(os.fsencode(action.path))
-            hunk = next(
-                hunk
-                for number, hunk in enumerate(conflict.open.hunks)
-                if action.hunk in (number, hunk.key)
-            )
-        except (KeyError, StopIteration):
-            raise WorkspaceError(f"there is no such conflict in {action.path}") from None
-        if hunk.key in review.asking:
-            raise WorkspaceError(f"{review.asking[hunk.key]} has been asked already")
         # Marked before the save, so that a second request for this hunk is refused meanwhile.
-        review.asking[hunk.key] = by
-        review.problems.pop(hunk.key, None)
-        # Counted before it begins: what an engine that dies has spent is not spent again.
-        review.assisted = review.assisted.begun(hunk.key) if is_ahead else review.assisted
+        found = review.ask(action, by=by, is_ahead=is_ahead)
         try:
             await self._save(state, w, _data(opened, review.session))
         except BaseException:
-            del review.asking[hunk.key]
+            del review.asking[found.key]
             raise
-        commits = review.evidence.target.of(conflict.target.path if conflict.target else None)
-        subjects = tuple(commit.subject for commit in commits)
-        return inquiry(conflict, hunk, subjects=subjects, words=action.words)
+        return found
 
     async def answered(
         self,

@@ -1,16 +1,27 @@
-"""Answer what is asked about candidates of a step and their mixes, and find a run's merges."""
+"""Answer what is asked about candidates of a step, their mixes, and merges that are no run's."""
+
+from dataclasses import replace
 
 from engine.core import effects as e
 from engine.core.state import RunState
 from engine.errors import WorkspaceError
 from engine.messages import merging as m
 from engine.messages.diffs import ChangeDiff
+from engine.messages.explaining import ExplainCandidates, Explained
+from engine.messages.helping import (
+    AskAside,
+    FormatTexts,
+    LastWords,
+    MadeFile,
+    MakeFile,
+    ThreeTexts,
+)
 from engine.messages.results import CheckResult
 from engine.plan.model import PlannedStep
 from engine.review.desk import MergeDesk
 from engine.review.diffs import change_diff
 from engine.review.landing_results import Refusal
-from engine.review.risk import risks
+from engine.review.risks.judging import risks
 from engine.review.sight import require_all_seen
 from engine.review.weaving import candidate_table, compose
 from engine.run.runs import Runs
@@ -29,7 +40,24 @@ async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.Candidate
         WorkspaceError: There is no such step.
     """
     state, planned = await _step(runs, question.run, question.step)
-    return await candidate_table(desk_of(runs, state).repo, state, planned)
+    table = await candidate_table(desk_of(runs, state).repo, state, planned)
+    return replace(table, explainer=runs.explaining.explainer(state, planned.name))
+
+
+async def explain_candidates(runs: Runs, question: ExplainCandidates) -> Explained:
+    """Return an agent's words about a step's candidates, or end the question that is under way.
+
+    Raises:
+        WorkspaceError: There is no such step, nobody can be asked, or nobody answered.
+    """
+    state, planned = await _step(runs, question.run, question.step)
+    if question.stops:
+        runs.explaining.stop(state, planned.name)
+        return Explained(is_stopped=True)
+    live, _ = await runs.worker(str(planned.workers[0].id), run=state.run)
+    table = await candidate_table(desk_of(runs, live.state).repo, live.state, planned)
+    runs.note_command(live, "Explain", "")
+    return await runs.explaining.explain(live.state, table)
 
 
 async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
@@ -55,6 +83,21 @@ async def read_risks(runs: Runs, question: m.ReadRisks) -> tuple[m.FileRisk, ...
     target = state.plan.runtime.target or found.change.base or "HEAD"
     repo, project = desk_of(runs, state).repo, runs.tools.project
     return await risks(repo, found.change, target=target, project=project)
+
+
+async def make_file_aside(runs: Runs, question: MakeFile) -> MadeFile:
+    """Return the file that a command makes for a merge that is no run's."""
+    return await runs.asides.made(question)
+
+
+async def format_texts_aside(runs: Runs, question: FormatTexts) -> tuple[ThreeTexts, ...]:
+    """Return files of such a merge as their formatters write them."""
+    return await runs.asides.formatted(question)
+
+
+async def ask_aside(runs: Runs, question: AskAside) -> LastWords:
+    """Return the last words of an agent that is asked about such a merge."""
+    return await runs.asides.said(question)
 
 
 async def read_mix(runs: Runs, question: m.ReadMix) -> ChangeDiff:

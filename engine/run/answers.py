@@ -23,6 +23,8 @@ from engine.messages import merging as m
 from engine.messages import questions as q
 from engine.messages import screens as s
 from engine.messages.diffs import ChangeDiff, FileSides
+from engine.messages.explaining import ExplainCandidates
+from engine.messages.helping import AskAside, FormatTexts, MakeFile
 from engine.messages.logs import LogChunk
 from engine.messages.results import (
     Change,
@@ -45,9 +47,13 @@ from engine.review.queue import landing_order
 from engine.review.sight import require_seen
 from engine.review.trying import try_in
 from engine.run.alternatives import (
+    ask_aside,
     compare_workers,
     desk_of,
+    explain_candidates,
+    format_texts_aside,
     list_candidates,
+    make_file_aside,
     read_mix,
     read_risks,
     weave_hunks,
@@ -563,6 +569,10 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.ReadText: read_text,
     m.ReadMix: read_mix,
     m.ReadRisks: read_risks,
+    ExplainCandidates: explain_candidates,
+    MakeFile: make_file_aside,
+    FormatTexts: format_texts_aside,
+    AskAside: ask_aside,
     m.WeaveHunks: weave_hunks,
 }
 """The function that answers each kind of question. A test holds that the types agree."""

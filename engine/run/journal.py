@@ -51,10 +51,23 @@ class Journal:
         """Return whether these facts lead where they led when they were written."""
         return self._kept.core_version == CORE_VERSION
 
-    def append(self, fact: Fact, events: Sequence[MustArrive], *, at: float) -> list[Told]:
-        """Write a fact and the events it caused; return the events with their numbers."""
+    def append(
+        self, fact: Fact, events: Sequence[MustArrive], *, at: float, written: str = ""
+    ) -> list[Told]:
+        """Write a fact and the events it caused; return the events with their numbers.
+
+        Args:
+            fact: The fact.
+            events: What it caused.
+            at: The moment, in wall-clock seconds.
+            written: The fact as JSON, where that is known.
+
+        Raises:
+            UnstorableValue: An event cannot be written, now or later.
+            StoreError: Nothing can be written now.
+        """
         seqs = self._kept.append(
-            [(type(fact).__name__, to_json(fact))],
+            [(type(fact).__name__, written or to_json(fact))],
             [(type(event).__name__, to_json(event)) for event in events],
             at=at,
             # The target moves right after this fact, so it must survive a power cut.

@@ -188,6 +188,13 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
         return c.Refused(f"{w.id} no longer asks this", hint="Look at what it asks now.")
     if asked.is_permission and (refused := _not_allowed(state, w, asked, command)):
         return refused
+    is_kept = command.is_for_run or command.scope is not None
+    if asked.needs_human and is_kept and not command.pattern:
+        return c.Refused(
+            "this answer cannot be kept: plait does not know the request exactly, or it is for "
+            "several commands",
+            hint="Answer it once.",
+        )
     fact = f.HumanAnswered(
         **about,
         question=wanted,

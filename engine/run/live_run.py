@@ -15,7 +15,7 @@ from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import HostLost, StoreError
+from engine.errors import HostLost, StoreError, UnstorableValue
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import (
     EgressDecided,
@@ -33,6 +33,7 @@ from engine.run.journal import Journal
 from engine.run.performer import Performer
 from engine.run.stalls import stall_facts
 from engine.site.egress import EgressLog
+from engine.store.codec import to_json
 from engine.work.activities import Activities
 from engine.work.ledger import logins_of
 from engine.work.logbook import Logbook, Remark
@@ -63,7 +64,7 @@ class LiveRun:
         self._tasks = tasks
         self._activities = Activities(tasks)
         self._performer = Performer(self, tools, self._activities)
-        self._backlog: deque[f.Fact] = deque()
+        self._backlog: deque[tuple[f.Fact, str]] = deque()
         self._is_draining = False
         self._seq = 0
         self._is_closed = False
@@ -137,18 +138,25 @@ class LiveRun:
 
         While the journal cannot be written, facts wait in order and nothing is done. One that comes
         while the engine closes is found again by the next engine.
+
+        Raises:
+            UnstorableValue: The fact cannot be written at any time; it changes nothing.
         """
         if self._is_closed:
             return
-        self._backlog.append(fact)
+        self._backlog.append((fact, to_json(fact)))
         if not self._is_draining and self._unwritten is None:
             self._drain()
 
     def _drain(self) -> None:
         self._is_draining = True
+        lost: UnstorableValue | None = None
         try:
             while self._backlog:
-                self._take(self._backlog[0])
+                try:
+                    self._take(*self._backlog[0])
+                except UnstorableValue as error:  # an event of it: the facts behind it do not wait
+                    lost = error
                 self._backlog.popleft()
         except StoreError as error:
             self._unwritten = error
@@ -157,6 +165,8 @@ class LiveRun:
             self.troubles.passed(self)
         finally:
             self._is_draining = False
+        if lost is not None:
+            raise lost
 
     async def _try_again(self) -> None:
         """Say what keeps the journal from being written, wait a moment, go on in order."""
@@ -168,7 +178,8 @@ class LiveRun:
         await self._tools.clock.sleep(_TROUBLE_S)
         self._unwritten = None
         if not self._is_closed:
-            self._drain()
+            with suppress(UnstorableValue):  # whoever fed it is gone
+                self._drain()
 
     def _tell_trouble(self, trouble: Trouble | None) -> None:
         self.mention(TroubleSeen(trouble=trouble))
@@ -192,7 +203,7 @@ class LiveRun:
     @property
     def is_stopping(self) -> bool:
         """Return True if somebody wants all of it to end, journalled or not."""
-        wanted = any(isinstance(fact, f.RunStopRequested) for fact in self._backlog)
+        wanted = any(isinstance(fact, f.RunStopRequested) for fact, _ in self._backlog)
         return wanted or self._state.stop is not None
 
     def end_agents(self, workers: Iterable[WorkerId]) -> None:
@@ -208,13 +219,13 @@ class LiveRun:
         activity = self._activities.of(worker)
         return activity.watch if activity is not None else None
 
-    def _take(self, fact: f.Fact) -> None:
+    def _take(self, fact: f.Fact, written: str) -> None:
         state, effects = advance(self._state, fact)
         events = [effect.event for effect in effects if isinstance(effect, e.Publish)]
         at = fact.at or self._tools.clock.now()
         if state.rules is not self._state.rules and not isinstance(fact, f.RunBegan):
             self._tools.answers.follow(self._state.rules, state.rules)
-        told = self._journal.append(fact, events, at=at)
+        told = self._journal.append(fact, events, at=at, written=written)
         before, self._state = self._state, state
         self._activities.end_timers(self._is_waited_for)
         if told:

@@ -80,10 +80,14 @@ class Past:
     def _view(self, run: str) -> RunView:
         from engine.run.view import view_of  # noqa: PLC0415  a list of runs needs no core
 
-        name = RunId(run_named(run, self._store.runs()))
-        return view_of(replayed(name, self._store), {})
+        return view_of(replayed(self._named(run), self._store), {})
 
     def _times(self, run: str) -> tuple[AttemptTimes, ...]:
         from engine.run.timing import read_times  # noqa: PLC0415  few ask for that
 
-        return read_times(self._store, self._layout, RunId(run_named(run, self._store.runs())))
+        return read_times(self._store, self._layout, self._named(run))
+
+    def _named(self, run: str) -> RunId:
+        return (
+            RunId(run) if run in self._store.names() else RunId(run_named(run, self._store.runs()))
+        )

@@ -38,6 +38,8 @@ from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
 from engine.values import dataclass
 from engine.work.ahead import Ahead
+from engine.work.aside import Asides
+from engine.work.explaining import Explaining
 from engine.work.logbook import Logbook
 from engine.work.replay import read_log
 from engine.work.tools import Tools
@@ -134,6 +136,8 @@ class Runs:
         self._is_sharing = False
         self._taking_up = anyio.Lock()
         self.ahead = Ahead(tools, tasks)
+        self.explaining = Explaining(tools)
+        self.asides = Asides(tools)
         tools.sites.heard_late = self._note_late
         tools.sites.heard_silence = self._note_silence
         tools.sites.heard_leaving = self._move_away

@@ -108,13 +108,13 @@ def _taken(folder: Path, removed: Removed, reuse: Reuse, spare: Path) -> Spare |
 def _lendable(trash: Path, target: Path) -> list[Path]:
     """Return the items with a tree on the file system of a folder, the newest first."""
     device = private_folder(target).stat().st_dev
-    found = []
-    for label in trash.glob(f"*/{LABEL}"):
+    found: list[tuple[float, str]] = []
+    # Most items have lent their tree already, so that one look is enough.
+    for item in os.listdir(trash) if trash.is_dir() else ():  # noqa: PTH208 - names are joined
         with suppress(OSError):
-            is_going = label.parent.name.startswith(_GOING)
-            if not is_going and (label.parent / TREE).lstat().st_dev == device:
-                found.append((label.stat().st_mtime, label.parent))
-    return [folder for _, folder in sorted(found, reverse=True)]
+            if os.lstat(f"{trash}/{item}/{TREE}").st_dev == device and not item.startswith(_GOING):
+                found.append((os.stat(f"{trash}/{item}/{LABEL}").st_mtime, item))  # noqa: PTH116
+    return [trash / item for _, item in sorted(found, reverse=True)]
 
 
 @asynccontextmanager

@@ -188,10 +188,10 @@ class ServeSpec(Section):
 
 
 class AssistBudget(Section):
-    """Limit the questions about one merge. plait stops at the first limit that it reaches."""
+    """Limit the questions about one merge, or one step's candidates; the first limit ends them."""
 
     requests: Count = 10
-    """The most questions; each is about one conflict."""
+    """The most questions; each is about one conflict, or about all candidates of a step."""
     usd: Positive | None = None
     """The most that the answers may cost, in US dollars, as far as the agent reports it."""
     minutes: Positive = 10.0
@@ -199,12 +199,12 @@ class AssistBudget(Section):
 
 
 class AssistSpec(Section):
-    """Ask an agent ahead of time about each conflict without a likely proposal."""
+    """Ask an agent ahead about conflicts without a likely proposal, and with `gy` in Compare."""
 
     agent: Name
     """The agent: a name from `agents`, or an adapter's."""
     budget: AssistBudget = AssistBudget()
-    """Bounds for each merge."""
+    """Bounds for each merge, and for the candidates of each step."""
 
 
 class ReviewSpec(Section):
@@ -217,7 +217,7 @@ class ReviewSpec(Section):
     """Shell commands that read a file and print it formatted, such as `{"*.py": ruff format -}`.
     They make proposals; the file's name is in `PLAIT_FILE`."""
     assist: AssistSpec | None = None
-    """An agent to ask ahead of time. Its answers are proposals, never under the cursor."""
+    """An agent to ask ahead of time, and about candidates. Its answers decide nothing."""
 
 
 class WorkspaceSpec(Section):

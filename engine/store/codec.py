@@ -36,7 +36,7 @@ from typing import (
     overload,
 )
 
-from engine.errors import StoreError
+from engine.errors import StoreError, UnstorableValue
 from engine.ids import AttemptId, WorkerId
 
 __all__ = ["JsonValue", "codec_of", "dump", "dump_as", "from_json", "load", "to_json"]
@@ -55,13 +55,13 @@ def dump(value: object) -> dict[str, JsonValue]:
     """Return a dataclass instance as plain JSON values, its class name first.
 
     Raises:
-        StoreError: It holds something that its type hints do not allow and JSON cannot carry.
+        UnstorableValue: It holds something that its type hints do not allow and JSON cannot carry.
     """
     kind: Any = type(value)
     try:
         written = codec_of(kind).encode(value)
     except Misfit as misfit:
-        raise StoreError(f"{kind.__name__} cannot be written: {misfit}") from misfit
+        raise UnstorableValue(f"{kind.__name__} cannot be written: {misfit}") from misfit
     if not isinstance(written, dict):
         raise TypeError(f"{kind.__name__} is not a dataclass")
     return {TAG: kind.__name__, **written}
@@ -96,12 +96,16 @@ def load(kind: Any, value: JsonValue) -> Any:
 
 
 def to_json(value: object) -> str:
-    """Return a dataclass instance as one line of ASCII JSON."""
+    """Return a dataclass instance as one line of ASCII JSON.
+
+    Raises:
+        UnstorableValue: JSON cannot carry something that it holds.
+    """
     plain = dump(value)
     try:
         return _to_text(plain)
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{type(value).__name__} cannot be written: {error}") from error
+        raise UnstorableValue(f"{type(value).__name__} cannot be written: {error}") from error
 
 
 @overload

@@ -6,7 +6,6 @@ Knows bytes, names and the kernel's locks; not what is written.
 import fcntl
 import json
 import os
-import secrets
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     Raises:
         StoreError: it could not be written; what was there is untouched.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
         try:
             _write_durably(draft, data, mode)

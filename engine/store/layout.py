@@ -18,6 +18,8 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _CHECK = ".check"
 TRY_NOTE = "try.json"
 """The name of the note of a try that is on."""
+ASIDE = "aside-"
+"""The names of made-up runs begin so: they have no journal, and no store lists them."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -28,6 +30,7 @@ class Layout:
         self.common_dir = common_dir.resolve()
         self.root = self.common_dir / "plait"
         self.runs = self.root / "runs"
+        self.summaries_json = self.root / "summaries.json"
         self.trash = self.root / "trash"
         self.try_note = self.root / TRY_NOTE
         self.answers_json = self.root / "answers.json"

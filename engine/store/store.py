@@ -165,6 +165,10 @@ class Store(Protocol):
         """Return every run, the newest first; those that cannot be read are among them."""
         ...
 
+    def keep_summaries(self) -> None:
+        """Write down what is known of the runs at a glance, so that the next process reads less."""
+        ...
+
     def names(self) -> list[RunId]:
         """Return the name of every run, in no order; nothing of it is read."""
         ...

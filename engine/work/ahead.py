@@ -7,14 +7,14 @@ from anyio.abc import TaskGroup
 
 from engine.errors import EngineError
 from engine.ids import RunId, WorkerId
-from engine.limits import Limits, Usage
+from engine.limits import Usage
 from engine.merge import Formatted, HunkKey, OutsideAnswer
 from engine.messages.merging import ConflictView
 from engine.phases import Phase
-from engine.review.assisting import Assisted, Spent
+from engine.review.assisting import Assisted, Spent, is_over
 from engine.review.desk import MergeDesk
 from engine.review.inquiry import Inquiry
-from engine.work.asking import ask_agent
+from engine.work.asking import ask_agent, bounds_of
 from engine.work.helping import format_texts
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
@@ -94,11 +94,7 @@ class Ahead:
         found: OutsideAnswer | str = ""
         used = [Usage()]
         began = self._tools.clock.monotonic()
-        own = live.state.limits_of(worker)
-        bounds = Limits(
-            time_seconds=_least(own.time_seconds, rule.seconds - so_far.seconds),
-            budget_usd=_least(own.budget_usd, None if rule.usd is None else rule.usd - so_far.usd),
-        )
+        bounds = bounds_of(rule, so_far, live.state.limits_of(worker))
         scope = self._asking[live.state.run, worker] = (inquiry.key, anyio.CancelScope())
         try:
             with scope[1]:
@@ -124,14 +120,8 @@ class Ahead:
     def decided(self, live: RunPort, worker: WorkerId, view: ConflictView) -> None:
         """Stop asking about a hunk that a human has decided."""
         key, scope = self._asking.get((live.state.run, worker), (None, None))
-        hunks = [hunk for file in view.files for hunk in file.hunks if hunk.key == key]
-        if scope is not None and (view.is_resolved or all(hunk.choice for hunk in hunks)):
+        if scope is not None and key is not None and is_over(view, key):
             scope.cancel()
 
     def _desk(self, live: RunPort) -> MergeDesk:
         return self._tools.workshops.of(live.state.plan).merging(live.state)
-
-
-def _least(*bounds: float | None) -> float | None:
-    """Return the least of some bounds; None where there is none."""
-    return min((bound for bound in bounds if bound is not None), default=None)

@@ -1,4 +1,6 @@
-"""Ask an agent about one conflict: three texts and the prompts go in, one text comes out.
+"""Ask an agent in a worker's surroundings: about one conflict, or anything else in words.
+
+About a conflict, three texts and the prompts go in, and one text comes out.
 
 It is an attempt like any other, under a keeper and in the worker's own surroundings, but in an
 empty folder: whatever it writes there is thrown away. What it answers is only ever offered.
@@ -22,7 +24,8 @@ from engine.ids import AttemptId
 from engine.limits import Limits, Usage
 from engine.merge import OutsideAnswer
 from engine.phases import Phase, StopCause
-from engine.plan.model import AgentChoice
+from engine.plan.model import AgentChoice, AssistRule
+from engine.review.assisting import Assisted
 from engine.review.inquiry import Inquiry
 from engine.site.seam import Workplace
 from engine.work.logbook import Logbook
@@ -67,6 +70,28 @@ async def ask_agent(  # noqa: PLR0913 - who asks whom about what, within which b
     Raises:
         EngineError: It could not be asked, or gave no answer.
     """
+    prompt = prompt_of(inquiry, _prompts(state, inquiry))
+    said = await ask_words(
+        tools, state, w, choice=choice, prompt=prompt, bounds=bounds, count=count
+    )
+    return answer_in(said, by=choice.name)
+
+
+async def ask_words(  # noqa: PLR0913 - who is asked what, where, within which bounds
+    tools: Tools,
+    state: RunState,
+    w: Worker,
+    *,
+    choice: AgentChoice,
+    prompt: str,
+    bounds: Limits | None = None,
+    count: Count = lambda _: None,
+) -> str:
+    """Return what an agent says last to a prompt, in an empty folder beside a worker's workspace.
+
+    Raises:
+        EngineError: It could not be asked, or did not end well.
+    """
     if w.begun.workspace is None:
         raise AgentError(f"{w.id} has no workspace where an agent could answer")
     beside = workplace(state, w.id, role=f"ask-{token_hex(4)}")
@@ -74,24 +99,39 @@ async def ask_agent(  # noqa: PLR0913 - who asks whom about what, within which b
     limits = (bounds or Limits()).over(beside.limits)
     at = replace(beside, address=await site.aside(beside), limits=limits)
     try:
-        prompt = prompt_of(state, inquiry)
-        said = await _asked(tools, state, at, choice=choice, prompt=prompt, count=count)
-        return OutsideAnswer(choice.name, _answer(said), _why(said))
+        return await _asked(tools, state, at, choice=choice, prompt=prompt, count=count)
     finally:
         with anyio.CancelScope(shield=True):
             await site.drop(at.address)
 
 
-def prompt_of(state: RunState, inquiry: Inquiry) -> str:
-    """Return the prompt: the three texts, and what each side was asked to do."""
-    base = inquiry.base
-    said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
+def bounds_of(rule: AssistRule, so_far: Assisted, own: Limits) -> Limits:
+    """Return the limits of one more question: the rest of the budget, and no more than its own."""
+    return Limits(
+        time_seconds=_least(own.time_seconds, rule.seconds - so_far.seconds),
+        budget_usd=_least(own.budget_usd, None if rule.usd is None else rule.usd - so_far.usd),
+    )
+
+
+def _least(*bounds: float | None) -> float | None:
+    """Return the least of some bounds; None where there is none."""
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _prompts(state: RunState, inquiry: Inquiry) -> list[str]:
+    """Return what each side was asked to do."""
     sides = {inquiry.incoming, inquiry.target}
-    prompts = [
+    return [
         f"{worker.id} was asked: {worker.begun.prompt.strip()}"
         for worker in state.workers.values()
         if worker.begun.prompt and (str(worker.id) in sides or worker.phase is Phase.LANDED)
     ]
+
+
+def prompt_of(inquiry: Inquiry, prompts: Sequence[str] = ()) -> str:
+    """Return the prompt: the three texts, and what is known of both sides."""
+    base = inquiry.base
+    said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
     subjects = [f"{inquiry.target} says: {subject}" for subject in inquiry.subjects]
     about = "".join(f"{line}\n" for line in (*prompts, *subjects))
     words = f"{inquiry.around}\n" if inquiry.around else ""
@@ -106,6 +146,15 @@ def prompt_of(state: RunState, inquiry: Inquiry) -> str:
         about=about,
         words=words,
     )
+
+
+def answer_in(said: str, *, by: str) -> OutsideAnswer:
+    """Return the text that an agent proposes in its last message, and its reason.
+
+    Raises:
+        AgentError: It proposes none.
+    """
+    return OutsideAnswer(by, _answer(said), _why(said))
 
 
 def _answer(said: str) -> bytes:
@@ -146,7 +195,9 @@ async def _asked(
         budget_usd=at.limits.budget_usd,
     )
     await tools.logins.keep_fresh(choice)
-    parser = await anyio.to_thread.run_sync(adapter_named(choice.adapter).parser, request)
+    # The first one who asks for an adapter reads the tables of all.
+    adapter = await anyio.to_thread.run_sync(adapter_named, choice.adapter)
+    parser = await anyio.to_thread.run_sync(adapter.parser, request)
     try:
         launched = await site.launch(at, request, {})
         keeps_stdin = launched.keeps_stdin

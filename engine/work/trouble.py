@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from engine.errors import EngineError, GitFailed, OutOfRoom, SiteSilent, StoreError
+from engine.errors import EngineError, GitFailed, OutOfRoom, SiteSilent, StoreError, UnstorableValue
 from engine.messages.results import Trouble
 from engine.storage import FULL, LITTLE_FOR_GIT, WORDS, Disk
 
@@ -41,6 +41,8 @@ def storage_trouble(error: BaseException, folders: Sequence[Path], *, at: float)
 
     It asks the file systems, so it belongs in a thread.
     """
+    if isinstance(error, UnstorableValue):
+        return None  # no room helps, and the value that it quotes may sound like a full disk
     number = next(filter(None, map(_number_in, _chain(error))), None)
     disks = [disk for disk in map(Disk.of, folders) if disk is not None]
     if number is None:

@@ -45,6 +45,7 @@ _LONGEST_LIMIT_S = 31 * 24 * 3600.0
 """The longest time for which a vendor refuses a login: some budgets are those of a month."""
 _HOLDS_UP = frozenset({"429", "503", "529", a.BUSY})
 """Answers of a model that has too much to do, or too much of this login."""
+_SAME_S = 1.0
 _LINGER_S = 10.0
 _LINGERS = "its work was done, but its program did not exit; plait ended it"
 _GOES_ON = (a.Said, a.Thought, a.ToolCalled, a.ToolEnded, a.TurnEnded)
@@ -95,6 +96,7 @@ class Watch:
     _done_at: float | None = None
     _carried: tuple[str, ...] = ()
     _is_held_up: bool = False
+    _limit: tuple[float | None, str] | None = None
 
     @property
     def _about(self) -> f.About:
@@ -200,7 +202,7 @@ class Watch:
                 self.logbook.last_progress = now
                 self._act(event, at)
                 if self._is_held_up and isinstance(event, _GOES_ON):
-                    self._is_held_up = False
+                    self._is_held_up, self._limit = False, None
                     self.feed(f.RateLimitSeen(**self._about, until=None))
 
     def _has_begun(self) -> None:
@@ -261,13 +263,19 @@ class Watch:
         if event.status not in _HOLDS_UP:
             return
         self._is_held_up = True
-        until = None if event.delay_s is None else at + event.delay_s
+        until = None if event.delay_s is None else at + min(event.delay_s, _LONGEST_LIMIT_S)
         if until is not None or self.is_caught_up:  # without an end it must not be told anew
-            self.feed(f.RateLimitSeen(**self._about, until=until, status=event.status))
+            self._limited(until, event.status)
 
     @_act.register
     def _(self, event: a.RateLimited, at: float) -> None:
-        self.feed(f.RateLimitSeen(**self._about, until=_end_of(event, at)))
+        self._limited(_end_of(event, at), "")
+
+    def _limited(self, until: float | None, status: str) -> None:
+        """Tell of a limit, unless the last one was the same: each time it is kept for good."""
+        before, self._limit = self._limit, (until, status)
+        if before is None or before[1] != status or not _is_same(before[0], until):
+            self.feed(f.RateLimitSeen(**self._about, until=until, status=status))
 
     def _ask(self, event: a.Asked, at: float) -> None:
         whole = event.command or event.detail  # a title is one line: what runs is all of it
@@ -282,6 +290,7 @@ class Watch:
             danger=danger_of(whole or event.text) if event.is_permission else "",
             command=event.command,
             is_editable=event.is_editable,
+            needs_human=event.needs_human,
         )
         self.feed(f.AgentAsked(**self._about, question=question))
 
@@ -453,6 +462,13 @@ class Watch:
             return None
         now = self.clock.now()
         return _end_of(outcome.limit, now) or now + _SHORT_LIMIT_S
+
+
+def _is_same(one: float | None, other: float | None) -> bool:
+    """Return True for two ends of a wait that nobody can tell apart."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= _SAME_S
 
 
 def _end_of(limit: a.RateLimited, now: float) -> float | None:

@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,32 @@ def test_an_address_that_is_not_asked_or_not_known_is_not_refused(
     places = {"{url}": f"http://127.0.0.1:{closed}", "{away}": "http://no such host"}
     given = {name: places.get(value, value) for name, value in given.items()}
     check(launched(asked[0], tmp_path, asked[1], environment=given))
+
+
+def test_a_provider_behind_the_agents_own_proxy_is_not_refused(tmp_path: Path) -> None:
+    env = {"ANTHROPIC_BASE_URL": "http://no such host"}
+    check(launched("claude", tmp_path, env={**env, "HTTPS_PROXY": "http://proxy:3128"}))
+    given = {"HTTPS_PROXY": "http://proxy:3128"}
+    with pytest.raises(AgentError):  # the agent's own variables come before the user's
+        check(launched("claude", tmp_path, env={**env, "HTTPS_PROXY": ""}, environment=given))
+
+
+@pytest.mark.parametrize(
+    ("number", "is_refused"), [(socket.EAI_AGAIN, False), (socket.EAI_NONAME, True)]
+)
+def test_a_name_that_no_resolver_looked_up_is_not_refused(
+    number: int,
+    is_refused: bool,  # noqa: FBT001 (a table)
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fails(*_: object, **__: object) -> None:
+        raise socket.gaierror(number, "no answer")
+
+    monkeypatch.setattr("anyio.getaddrinfo", fails)
+    asked = launched("claude", tmp_path, environment={"ANTHROPIC_BASE_URL": "http://corp"})
+    with pytest.raises(AgentError) if is_refused else nullcontext():
+        check(asked)
 
 
 def test_models_with_addresses_of_their_own_are_left_to_qwen(tmp_path: Path, closed: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.on_screen.adapter import TerminalAdapter
 from engine.agents.on_screen.of_claude import CLAUDE
 from engine.agents.on_screen.stream import ScreenStream
+from engine.messages.results import AnswerScope, KeptAnswer, Question
 from engine.plan.model import AgentChoice, PermissionMode, Permissions
 from tests.integration.test_agents_settings import write, written
 
@@ -51,7 +53,11 @@ def notice(hook: dict[str, Any], tmp_path: Path) -> bytes:
     script = tmp_path / "tells.sh"
     script.write_text(written(launch(tmp_path), ".plait/tells.sh"))
     said = subprocess.run(
-        ["sh", script], input=json.dumps(hook), capture_output=True, text=True, check=True
+        ["sh", script, hook["hook_event_name"]],
+        input=json.dumps(hook, ensure_ascii=False),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return str(json.loads(said.stdout)["terminalSequence"]).encode() if said.stdout else b""
 
@@ -102,10 +108,11 @@ def test_the_end_of_a_turn_ends_the_work(tmp_path: Path) -> None:
     ("tool", "given", "detail"),
     [
         ("Bash", {"command": "echo hello > hello.txt"}, "echo hello > hello.txt"),
-        ("Bash", {"command": 'printf "a;b\\n" |\n  tee x'}, 'printf "a;b\\n" |   tee x'),
+        ("Bash", {"command": 'printf "a;b\\n" | tee x'}, 'printf "a;b\\n" | tee x'),
+        ("Bash", {"command": "printf 'é\\\\'"}, "printf 'é\\\\'"),
         ("Write", {"file_path": "/w/a.txt", "content": '"command": "no"'}, "/w/a.txt"),
-        ("WebSearch", {"query": "x"}, ""),
-        ("Bash", {"command": "x" * 900}, "x" * 200),
+        ("WebSearch", {"query": "x"}, "x"),
+        ("Bash", {"command": "x" * 200}, "x" * 200),
         ("Bash", {"command": "y" * 199 + '"\x07\x1b"'}, None),
     ],
 )
@@ -116,7 +123,70 @@ def test_a_permission_is_asked_with_its_tool(
     reader = stream(tmp_path)
     asked = next(e for e in reader.feed("out", notice(hook, tmp_path)) if isinstance(e, Asked))
     assert (asked.tool, asked.is_permission, asked.choices) == (tool, True, ("allow", "deny"))
-    assert detail is None or asked.detail == detail
+    assert detail is None or (asked.detail, asked.needs_human) == (detail, False)
+
+
+GIT = {"command": "git status"}
+
+
+def asked_by(tool: str, given: object, tmp_path: Path, event: str = "PermissionRequest") -> Asked:
+    more = {"session_id": "s", "cwd": '/w/"tool_name": "Bash"', "hook_event_name": event}
+    said = notice({**more, "tool_name": tool, "tool_input": given}, tmp_path)
+    return next(e for e in stream(tmp_path).feed("out", said) if isinstance(e, Asked))
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "detail"),
+    [
+        ("Bash", {"command": "git status; " + "echo; " * 40 + "git push --force"}, "git status; "),
+        ("Bash", {"command": "git status\npush"}, "git status push"),
+        ("Bash", {"command": "git \x07 status"}, "git ? status"),
+        ("Bash", {"more": GIT, "command": "git push --force"}, "git status"),
+        ("Bash", {"command": "git push --force", "more": [GIT]}, "git push --force"),
+        ("Bash", {}, ""),
+        ("mcp__github__delete_repo", {"repo": "x", "more": {"tool_name": "Bash", **GIT}}, "…"),
+        ("mcp__my-server__run", {"hook_event_name": "Stop", **GIT}, "…"),
+        ("Task", {"prompt": "go", **GIT}, "…"),
+    ],
+)
+def test_what_is_not_known_exactly_is_never_answered_by_a_kept_answer(
+    tool: str, given: dict[str, object], detail: str, tmp_path: Path
+) -> None:
+    asked = asked_by(tool, given, tmp_path)
+    assert (asked.tool, asked.needs_human) == (tool, True)
+    assert asked.detail.startswith(detail)
+    assert "look at its terminal" in asked.text
+    text, about = asked.text, f"{asked.tool}({asked.detail})"
+    question = Question(
+        id="q", text=text, about=about, is_permission=True, needs_human=asked.needs_human
+    )
+    kept = [
+        KeptAnswer(number=1, answer="allow", scope=AnswerScope.RUN, asked=text),
+        KeptAnswer(number=2, answer="allow", scope=AnswerScope.RUN, pattern="*"),
+    ]
+    assert not any(one.answers(question, worker="w", step="s") for one in kept)
+    known = replace(question, needs_human=False)  # the control
+    assert all(one.answers(known, worker="w", step="s") for one in kept)
+
+
+def test_a_notice_that_the_terminal_cut_is_not_known_exactly(tmp_path: Path) -> None:
+    said = f"\x1b]777;notify;plait permission;Bash(git {'x' * 600})\x07".encode()
+    asked = next(e for e in stream(tmp_path).feed("out", said) if isinstance(e, Asked))
+    assert asked.needs_human
+
+
+def test_its_hooks_are_found_in_any_folder(tmp_path: Path) -> None:
+    home = tmp_path / "it's mine"
+    home.mkdir()
+    launched = launch(home)
+    script = home / "worker/.plait/tells.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text(written(launched, ".plait/tells.sh"))
+    command = settings(launched)["hooks"]["Stop"][-1]["hooks"][0]["command"]
+    said = subprocess.run(
+        ["sh", "-c", command], input="{}", capture_output=True, check=True, text=True
+    )
+    assert json.loads(said.stdout)["terminalSequence"].encode() == DONE
 
 
 def test_a_permission_is_answered_by_the_keys_of_its_dialog(tmp_path: Path) -> None:

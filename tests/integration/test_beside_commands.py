@@ -1,5 +1,6 @@
 """`plait difftool` and `plait review PR` as a shell sees them: they show, and change no file."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -83,6 +84,58 @@ def test_two_files_that_are_alike_show_nothing_and_a_missing_one_is_named(
     lost = plait(built, "difftool", "code", "nowhere")
     assert lost.returncode == 2
     assert "nowhere cannot be read" in lost.stderr
+
+
+@pytest.mark.parametrize(
+    ("merged", "shown"),
+    [
+        ((), "b.txt"),
+        (("code",), "code"),
+        (("d/code",), "d/code"),
+        (("../x",), "x"),
+        (("/abs/x",), "x"),
+        ((".git/config",), "config"),
+        (("a/../b",), "b"),
+        (("d1/",), "d1"),
+    ],
+)
+def test_two_files_are_one_that_changed_whatever_it_is_called(
+    built: RepositoryBuilder, tmp_path: Path, merged: tuple[str, ...], shown: str
+):
+    old, new = tmp_path / "a.txt", tmp_path / "b.txt"
+    old.write_text("same\nold\n")
+    new.write_text("same\nnew\n")
+    said = plait(built, "difftool", str(old), str(new), *merged)
+    assert said.returncode == 0, said.stderr
+    assert f"modified {shown}" in said.stdout
+    assert "+new" in said.stdout
+    assert "-same" not in said.stdout
+
+
+def test_a_name_that_git_refuses_is_told(built: RepositoryBuilder, tmp_path: Path):
+    old, new = tmp_path / "a", tmp_path / ".git"
+    old.write_text("old\n")
+    new.write_text("new\n")
+    said = plait(built, "difftool", str(old), str(new))
+    assert said.returncode == 2
+    assert "git accepts no file called .git" in said.stderr
+    assert "modified x" in plait(built, "difftool", str(old), str(new), "x").stdout
+
+
+def test_a_folder_may_hold_what_no_diff_reads(built: RepositoryBuilder, tmp_path: Path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder, text in ((old, "old\n"), (new, "new\n")):
+        (folder / ".git").mkdir(parents=True)
+        (folder / ".git/config").write_text(text)
+        (folder / "code").write_text(text)
+        os.mkfifo(folder / "pipe")
+        (folder / "broken").symlink_to(f"nowhere-{folder.name}")
+    said = plait(built, "difftool", str(old), str(new))
+    assert said.returncode == 0, said.stderr
+    assert "modified code" in said.stdout
+    assert "+nowhere-new" in said.stdout
+    assert "config" not in said.stdout
+    assert "pipe" not in said.stdout
 
 
 def test_a_request_is_read_and_nothing_is_checked_out(built: RepositoryBuilder, requested: str):

@@ -1,6 +1,8 @@
 """A world that fails: full disks, broken readers, and every effect failing once in its turn."""
 
 import errno
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +10,16 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from engine.core import facts as f
 from engine.core.advance import is_idle
 from engine.core.invariants import check_invariants
-from engine.errors import StoreError
+from engine.errors import StoreError, UnstorableValue
 from engine.messages import commands as c
+from engine.messages.events import RateLimitMet
 from engine.messages.results import Outcome
 from engine.phases import Phase
 from engine.run.journal import Journal
+from engine.run.live_run import LiveRun
 from engine.run.performer import Performer
 from engine.work.activities import Activity
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
@@ -67,6 +72,77 @@ async def test_a_journal_that_cannot_be_written_pauses_the_run_which_then_goes_o
         assert run._live.troubles.told is None
         assert await to_thread.run_sync(run._live._journal.replay) == run._live.state
     assert await anyio.Path(place.outside / "ran").read_text() == "ran\n"
+
+
+@pytest.mark.parametrize("what", ["the fact", "its event"])
+async def test_a_fact_that_cannot_be_written_holds_no_other_up(
+    what: str, place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    feed, append = LiveRun.feed, Journal.append
+
+    def feeds_endless_wait(self: LiveRun, fact: f.Fact) -> None:
+        is_wait = isinstance(fact, f.RateLimitSeen) and what == "the fact"
+        feed(self, replace(fact, until=math.inf) if is_wait else fact)
+
+    def fails_for_waits(self: Journal, fact: f.Fact, *args: Any, **more: Any) -> Any:
+        if isinstance(fact, f.RateLimitSeen) and what == "its event":
+            raise UnstorableValue("RateLimitMet cannot be written")
+        return append(self, fact, *args, **more)
+
+    monkeypatch.setattr(LiveRun, "feed", feeds_endless_wait)
+    monkeypatch.setattr(Journal, "append", fails_for_waits)
+    waits = scripted({"retrying": {"attempt": 1, "delay_s": 5, "status": "429"}}, {"hang": True})
+    plan = place.manifest({"name": "a", "agent": waits}, {"name": "b", "run": place.waits_at("go")})
+    async with place.engine() as engine:
+        run = await engine.start(plan)
+        await wait_worker(engine, run, A, lambda w: w.phase is Phase.FAILED)
+        place.open_gate("go")
+        report = await run.wait()
+        assert phases(report) == {A: "FAILED AGENT", "b/worker_1": "FINISHED"}
+        assert "cannot be written" in str(report.steps["a"].worker_results[0].error)
+        assert run._live.troubles.told is None
+        assert await to_thread.run_sync(run._live._journal.replay) == run._live.state
+
+
+CLIENT = r"""#!/bin/sh
+nines=$(printf '9%.0s' $(seq 400))
+many=$(printf '9%.0s' $(seq 5000))
+echo "Attempt 1 failed with status 429. Retrying after ${nines}ms" >&2
+echo "Attempt 1 failed with status 429. Retrying after 99999999999999999999999ms" >&2
+echo "Attempt $many failed with status 503" >&2
+echo "Attempt 1 failed with status 503. Retrying after 999999999999999ms" >&2
+echo '{"type": "bye", "words": "done"}'
+"""
+TABLE = """
+name = "mine"
+program = "%s"
+arguments = []
+
+[[rules]]
+when = {type = "bye"}
+tell = "closing"
+text = "words"
+"""
+
+
+async def test_no_figure_that_a_client_writes_ends_its_attempt_or_its_run(place: Place):
+    client = place.outside / "client"
+    client.write_text(CLIENT)
+    client.chmod(0o755)
+    agent = {"adapter": "jsonl", "options": {"table": TABLE % client}}
+    step = {"name": "a", "agent": agent, "permissions": {"allow": ["*"]}}
+    plan = place.manifest(step, {"name": "b", "run": "true"})
+    async with place.engine() as engine:
+        run = await engine.start(plan)
+        report = await run.wait()
+        assert phases(report) == {A: "FINISHED", "b/worker_1": "FINISHED"}
+        told = await to_thread.run_sync(lambda: [*run._live._journal.events()])
+        waits = [one.event for one in told if isinstance(one.event, RateLimitMet)]
+        assert [(one.status, one.until is None) for one in waits] == [("429", True), ("503", False)]
+    async with place.engine() as engine:
+        texts = [line.text for line in (await engine.log(run.id, A)).lines]
+        assert "done" in texts
+        assert sum(text.startswith("Attempt 9999") for text in texts) == 1
 
 
 async def test_an_agent_whose_rows_cannot_be_kept_works_on(

@@ -291,7 +291,8 @@ def test_journals_alone_say_what_the_command_says(past: Place, line: str):
     quick, ordinary = past.both(line)
     assert quick.words == ordinary.words
     assert quick.out or quick.err
-    heavy = {"anyio", "asyncio", "subprocess", "engine.git.runner", "engine.port.client"}
+    heavy = {"anyio", "asyncio", "subprocess", "secrets", "shutil"}
+    heavy |= {"engine.git.runner", "engine.port.client"}
     assert not heavy & quick.loaded
     assert heavy <= ordinary.loaded
 

@@ -8,7 +8,7 @@ import pytest
 from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
 from engine.messages.results import Change
-from engine.review.risk import read_coverage, risks
+from engine.review.risks.judging import read_coverage, risks
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +24,10 @@ START = {
     "large.py": CODE,
     "tested.py": CODE,
     "LICENSE": "free\n",
+    "license_check.py": CODE,
+    "test_top.py": CODE,
+    "moved.py": CODE,
+    "notes.py": CODE,
 }
 CHANGED: Mapping[str, str] = {
     "plain.py": CODE.replace("return 1", "return 2"),
@@ -35,6 +39,10 @@ CHANGED: Mapping[str, str] = {
     "large.py": CODE + "x = 1\n" * 60,
     "tested.py": CODE.replace("return text", "return text.strip()"),
     "LICENSE": "not free\n",
+    "license_check.py": CODE.replace("return 1", "return 2"),
+    "test_top.py": CODE.replace("parse(text)", "parse(text, size)"),
+    "moved.py": "def _own():\n    return 1\n\n\ndef parse(text):\n    return text\n",
+    "notes.py": CODE + 'SAID = "[redacted github-token 1]"\n',
 }
 LCOV = "SF:tested.py\nDA:1,1\nDA:2,0\nend_of_record\nSF:plain.py\nDA:1,0\nend_of_record\n"
 COBERTURA = """<coverage><class name="t" filename="tested.py"><lines>
@@ -68,6 +76,10 @@ async def test_each_reason_is_told_of_the_file_that_has_it_and_of_no_other(tmp_p
         "plain.py": (),
         "tested.py": (),
         "tests/test_api.py": (),
+        "license_check.py": (),
+        "test_top.py": (),
+        "moved.py": (),
+        "notes.py": (),
     }
 
 
@@ -96,3 +108,19 @@ def test_a_report_may_know_a_file_by_a_longer_or_a_shorter_path(tmp_path: Path):
     coverage = read_coverage(tmp_path)
     assert coverage.of("src/a.py") == {7}
     assert coverage.of("lib/a.py") == frozenset()
+
+
+@pytest.mark.parametrize("of", ["SF:src/a.py\nDA:7,0\nSF:a.py\nDA:1,1\n", "SF:{}/a.py\nDA:1,1\n"])
+def test_a_file_is_never_taken_for_another_that_ends_like_it(tmp_path: Path, of: str):
+    also = f"SF:{tmp_path}/src/a.py\nDA:7,0\n"
+    (tmp_path / "lcov.info").write_text(also + of.format(tmp_path))
+    coverage = read_coverage(tmp_path)
+    assert coverage.of("a.py") == frozenset()
+    assert coverage.of("src/a.py") == {7}
+
+
+def test_a_report_names_files_below_its_source(tmp_path: Path):
+    (tmp_path / "coverage.xml").write_text(f"<source>{tmp_path}/pkg</source>{COBERTURA}")
+    coverage = read_coverage(tmp_path)
+    assert coverage.of("pkg/tested.py") == {2}
+    assert coverage.of("other/tested.py") == frozenset()

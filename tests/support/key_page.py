@@ -29,7 +29,7 @@ plait writes this page from its key table.
 | double-click | it opens |
 | turn the wheel | the pane under the mouse scrolls |
 | drag over text | it is selected, also while a log goes on; `y` copies it, `esc` ends it |
-| drag the edge of a pane or of a table's column | it keeps that width in this repository |
+| drag the edge of a pane or of a column | it keeps that width in this repository |
 | double-click such an edge | it gets its usual width back |
 """
 KEYMAP = default_keymap()

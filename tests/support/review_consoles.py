@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
+import anyio
+
 from engine.errors import WorkspaceError
 from engine.limits import Usage
 from engine.merge import (
@@ -23,6 +25,7 @@ from engine.merge import (
     stale,
 )
 from engine.messages import commands as c
+from engine.messages.explaining import Explained, Explainer
 from engine.messages.merging import (
     CandidateHunkView,
     CandidateRow,
@@ -255,6 +258,11 @@ class ReviewPort(FakePort):
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
     rules: ReviewRules = field(default_factory=ReviewRules)
     risky: tuple[FileRisk, ...] = ()
+    explainer: Explainer | None = None
+    explained: Explained = field(default_factory=Explained)
+    is_explained: anyio.Event = field(default_factory=anyio.Event)
+    explanations: list[bool] = field(default_factory=list)
+    problem: str = ""
     made: bytes | None = None
     """The text that a command makes; None where it fails."""
 
@@ -367,7 +375,20 @@ class ReviewPort(FakePort):
 
     async def candidates(self, run: str, step: str) -> CandidateTable:
         self._fail_if_gone()
-        return candidates(run, step)
+        return replace(candidates(run, step), explainer=self.explainer)
+
+    async def explain(self, run: str, step: str, stops: bool = False) -> Explained:  # noqa: FBT001, FBT002 - as the question has it
+        """Answer once the question is stopped or its answer is there."""
+        del run, step
+        self._fail_if_gone()
+        self.explanations.append(stops)
+        if stops:
+            self.explained = Explained(is_stopped=True)
+            self.is_explained.set()
+        await self.is_explained.wait()
+        if self.problem:
+            raise WorkspaceError(self.problem)
+        return self.explained
 
     async def compare(self, run: str, one: str, other: str) -> object:
         del run, other

@@ -15,6 +15,7 @@ from engine.messages.commands import Accepted, Command, Reply, ResolutionAction,
 from engine.messages.deeds import Deed
 from engine.messages.diffs import ChangeDiff, FileSides
 from engine.messages.events import OutputAppended, Told
+from engine.messages.explaining import ExplainCandidates
 from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
 from engine.messages.merging import CandidateTable, ConflictView, FileText, PlannedLanding, Wove
 from engine.messages.questions import RunSummary
@@ -362,6 +363,7 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     m.ReadText: "text",
     m.ReadMix: "mix",
     m.ReadRisks: "risks",
+    ExplainCandidates: "explain",
     m.WeaveHunks: "weave",
 }
 

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -100,10 +101,26 @@ def parser_of(name: str, kind: type[Parser] = Parser) -> tuple[Command, Parser]:
     """The module of a sub-command and the parser of its words."""
     module: Command = import_module(f"tui.commands.{_SHARED.get(name, name)}")
     prog = "plait" if name == "console" else f"plait {name}"
-    parser = kind(prog=prog, allow_abbrev=False)
+    parser = kind(prog=prog, allow_abbrev=False, formatter_class=_formatter)
     parser.set_defaults(command=name)
     module.add_arguments(parser)
     return module, parser
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return what argparse makes for each option; to find the width, it would load `shutil`."""
+    return argparse.HelpFormatter(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the width of the terminal as `shutil.get_terminal_size` does."""
+    said = os.environ.get("COLUMNS", "").strip()
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 80
 
 
 def failed(error: Exception) -> int:

@@ -40,16 +40,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seen(parser)
     parser.add_argument("--run", default="", help="which run (default: the latest)")
     add_decisions(parser)
+    add_regenerate(parser)
+    parser.add_argument(
+        "--despite-check",
+        action="store_true",
+        help="land although the check failed; the commit says so",
+    )
+
+
+def add_regenerate(parser: argparse.ArgumentParser) -> None:
+    """Take which generated files are to be made anew."""
     parser.add_argument(
         "--regenerate",
         nargs="*",
         metavar="PATH",
         help="make generated files anew, by the manifest's commands (default: every open one)",
-    )
-    parser.add_argument(
-        "--despite-check",
-        action="store_true",
-        help="land although the check failed; the commit says so",
     )
 
 
@@ -79,7 +84,7 @@ def add_decisions(parser: argparse.ArgumentParser) -> None:
 
 def decides(args: argparse.Namespace) -> bool:
     """Something is decided, or asked for, that needs no console."""
-    sides = [getattr(args, side) is not None for side in _SIDES]
+    sides = [getattr(args, name, None) is not None for name in (*_SIDES, "regenerate")]
     return any((*sides, args.write, args.delete, args.undo, args.show, args.json))
 
 

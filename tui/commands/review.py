@@ -8,14 +8,17 @@ from functools import partial
 
 from engine.api import (
     DiffPort,
+    EngineHelp,
     EnginePort,
     MergeReview,
     OwnMerge,
     ReviewPort,
     attach,
     is_request,
+    own_help,
     request_beside,
 )
+from engine.errors import EngineError
 from engine.messages import commands as c
 from engine.messages.merging import ReadConflicts
 from tui.commands.base import (
@@ -31,6 +34,7 @@ from tui.commands.base import (
 from tui.commands.diff import patch_lines
 from tui.commands.resolve import (
     add_decisions,
+    add_regenerate,
     contradiction,
     decided,
     decides,
@@ -40,6 +44,7 @@ from tui.commands.resolve import (
 from tui.commands.streams import is_terminal
 from tui.words.clean import clean
 
+_MANIFEST = "plait.yaml"
 _WHOSE = "a worker, shown in the console; or a pull request: 12, #12 or its page"
 
 
@@ -48,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("worker", nargs="?", metavar="WORKER|PR", help=_WHOSE)
     add_decisions(parser)
+    add_regenerate(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,9 +92,20 @@ async def _request(args: argparse.Namespace) -> int:
 
 async def _own(args: argparse.Namespace) -> int:
     merge = await OwnMerge.begin(args.repo)
+    if given := await _help(args.repo):
+        merge.take_help(given)
     if is_terminal() and not decides(args):
         return await show(merge)
     return await settle(merge, args)
+
+
+async def _help(folder: str) -> EngineHelp | None:
+    """The help that the manifest names; a wrong manifest gives none, and keeps nobody waiting."""
+    try:
+        return await own_help(folder)
+    except EngineError as error:
+        say(f"{_MANIFEST} cannot be read, so its review commands do nothing here: {error}")
+        return None
 
 
 async def settle(merge: MergeReview, args: argparse.Namespace) -> int:
@@ -116,7 +133,9 @@ async def _of_worker(args: argparse.Namespace) -> int:
 async def show(merge: MergeReview) -> int:
     """The review screen on a merge; 0 where it was finished there."""
     port = ReviewPort(merge)
-    if not await opened(port):
+    async with port.helped():
+        has_shown = await opened(port)
+    if not has_shown:
         return EXIT_USAGE
     from tui.screens.review.own import ended  # noqa: PLC0415  the shell's own words need none of it
 

@@ -4,6 +4,7 @@ from engine.messages.commands import StopRun
 from tui.ink import KEY, Span
 from tui.kit.dialogs import LeaveDialog
 from tui.kit.screen import Controller
+from tui.words.ends import idea_of, no_further
 
 
 class Going(Controller):
@@ -57,6 +58,10 @@ class Going(Controller):
         if run is None or not run.workers:
             return
         names = [worker.worker for worker in run.workers]
+        if here and names == [here.worker]:
+            reason = no_further("worker", by, names, here.worker)
+            self.refuse(idea_of("worker", by), reason)
+            return
         self.screen.point_at(
             names[(names.index(here.worker) + by) % len(names)] if here else names[0]
         )

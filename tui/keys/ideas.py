@@ -55,6 +55,7 @@ ACTING = (
     Idea("detach", ("ctrl+right_square_bracket",), "leave the terminal; its program keeps running"),
     Idea("checkpoint", ("gk",), "keep its files as they are now, to start again from"),
     Idea("end_shell", ("gx",), "end the shell in its pane, and all that runs in it"),
+    Idea("explain", ("gy",), "ask an agent to explain the differences; again: stop it"),
     Idea("more", ("+", "="), "more detail"),
     Idea("less", ("-",), "less detail"),
 )

@@ -139,6 +139,7 @@ take_over          | six | take over | type into its agent's own terminal
 checkpoint         | fleet worker diff | checkpoint | keep its files as they are now
 detach             | worker | leave it | leave the terminal; its program keeps running
 end_shell          | worker | end shell | end the shell, and all that runs in it
+explain            | compare | explain | ask an agent what the candidates do differently
 more               | fleet | larger | show larger tiles
 more               | worker | more | show more: messages, tools, everything
 more               | diff compare review | context | show more context
@@ -170,7 +171,7 @@ show_check         | diff review | check output | show the check's output, and t
 show_kinds         | fleet | kinds | show only one band
 show_kinds         | worker | kinds | show only some kinds of lines; in a search, only its hits
 show_order         | fleet | order | order by need, by plan, or by node
-show_order         | review | order | order the files by risk, or as git does
+show_order         | diff review | order | order the files by risk, or as git does
 show_theme         | all | theme | choose another theme
 show_keys          | all | key file | show where your key file is
 """

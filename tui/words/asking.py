@@ -54,7 +54,7 @@ def who_asks_alike(workers: Sequence[WorkerView], worker: WorkerView) -> list[Wo
     asked = asked_of(worker)
     if asked is None:
         return []
-    if raw_of(asked).is_hiding:
+    if raw_of(asked).is_hiding or asked.needs_human:  # what plait does not know may differ
         return [one for one in workers if one.worker == worker.worker]
     return [one for one in workers if _is_same(asked, asked_of(one))]
 

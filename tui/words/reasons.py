@@ -28,6 +28,7 @@ READ_ONLY_IDEAS = frozenset(
         "edit",
         "edit_all",
         "publish",
+        "explain",
     }
 )
 """Ideas that change something: a console that only watches refuses these."""

@@ -5,6 +5,7 @@ writes to its terminal. All of that lies in the worker's HOME, and nothing in th
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -56,25 +57,48 @@ _UNASKED = (
     *("Bash", "Read", "Edit", "Write", "NotebookEdit", "Glob", "Grep", "Task", "Agent"),
     *("WebFetch", "WebSearch", "Skill"),
 )
+CUT = "…"
+"""Stands in a notice behind what was cut or changed: lines and odd characters cannot be shown."""
 _SCRIPT = r"""#!/bin/sh
-# Claude Code runs this as a hook. It answers with a notice, which plait reads on the terminal.
-asked=$(cat)
-said() {
-  printf '%s' "$asked" | sed -nE "s/.*\"$1\" *: *\"(([^\"\\\\]|\\\\.)*)\".*/\\1/p" |
-    sed -E 's/\\\\/@BACK@/g; s/\\[nrtbf]/ /g; s/\\u00[01][0-9a-fA-F]//g' | cut -c1-200 |
-    sed -E 's/\\$//; s/@BACK@/\\\\/g'
+# Claude Code runs this as a hook of the event that $1 names. It answers with a notice, which plait
+# reads on the terminal.
+LC_ALL=C
+export LC_ALL
+asked=$(tr '\n' ' ')
+# What stands behind this key is the agent's own text, so no name is read from there.
+names=$(printf '%s' "$asked" | sed 's/"tool_input" *:.*//')
+values() {
+  printf '%s' "$1" | grep -aoE "\"$2\" *: *\"([^\"\\\\]|\\\\.)*\"" |
+    sed -E 's/^"[^"]*" *: *"(.*)"$/\1/'
 }
-case $(said hook_event_name) in
+said() {
+  all=$(values "$1" "$2")
+  one=$(printf '%s\n' "$all" | sed -n 1p)
+  back=$(printf '\001')
+  raw=$(printf '%s' "$one" | sed -E "s/\\\\\\\\/$back/g")
+  plain=$(printf '%s' "$raw" | sed -E 's/\\[nrtbf]/ /g; s/\\u[0-9a-fA-F]{4}/?/g')
+  short=$(printf '%s' "$plain" | cut -c1-200)
+  printf '%s' "$short" | sed -E "s/\\\\$//; s/$back/\\\\\\\\/g"
+  [ "$all" = "$one" ] && [ "$short" = "$raw" ] || printf '@cut@'
+}
+case $1 in
 Stop) notice='plait;done' ;;
-StopFailure) notice="claude;its turn ended with an error: $(said error)" ;;
+StopFailure) notice="claude;its turn ended with an error: $(said "$names" error)" ;;
 Notification)
-  [ "$(said notification_type)" = permission_prompt ] && exit 0
-  notice="claude;$(said message)"
+  [ "$(said "$names" notification_type)" = permission_prompt ] && exit 0
+  notice="claude;$(said "$names" message)"
   ;;
 *)
-  about=$(said command)
-  [ -n "$about" ] || about=$(said file_path)
-  notice="@permission@;$(said tool_name)($about)"
+  tool=$(said "$names" tool_name)
+  case $tool in
+  Bash) about=$(said "$asked" command) ;;
+  Read | Edit | MultiEdit | Write) about=$(said "$asked" file_path) ;;
+  NotebookEdit) about=$(said "$asked" notebook_path) ;;
+  WebFetch) about=$(said "$asked" url) ;;
+  WebSearch) about=$(said "$asked" query) ;;
+  *) about='@cut@' ;;
+  esac
+  notice="@permission@;$tool($about)"
   ;;
 esac
 printf '{"terminalSequence":"\\u001b]777;notify;%s\\u0007"}' "$notice"
@@ -93,7 +117,7 @@ def with_claude(request: LaunchRequest, launch: AgentLaunch) -> AgentLaunch:
     _merge(files, _SETTINGS, _settings(request, _read(files, _SETTINGS)))
     env = {**environment_of_claude(request), **launch.env}
     _merge(files, _STATE, {**_read(files, _STATE), **_state(request, env)})
-    script = _SCRIPT.replace("@permission@", PERMISSION)
+    script = _SCRIPT.replace("@permission@", PERMISSION).replace("@cut@", CUT)
     _merge(files, ".claude/keybindings.json", {"bindings": _KEYS})
     tells = LaunchFile(path=_TELLS, data=script.encode(), mode=0o500)
     return replace(
@@ -118,8 +142,9 @@ def _merge(files: dict[str, LaunchFile], path: str, value: Record) -> None:
 
 def _settings(request: LaunchRequest, users: Record) -> Record:
     """Return the user's settings with our hooks and with what needs no asking."""
-    hook = {"type": "command", "command": f"sh '{request.home}/{_TELLS}'", "timeout": 10}
-    ours = {event: [{"hooks": [hook]}] for event in _EVENTS}
+    script = shlex.quote(f"{request.home}/{_TELLS}")
+    hook = {"type": "command", "timeout": 10}
+    ours = {e: [{"hooks": [{**hook, "command": f"sh {script} {e}"}]}] for e in _EVENTS}
     own = table_of(users.get("hooks"))
     hooks = {**own, **{event: [*own.get(event, []), *ours[event]] for event in ours}}
     permissions = table_of(users.get("permissions"))

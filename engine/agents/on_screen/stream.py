@@ -15,7 +15,7 @@ from engine.agents.agent_events import (
     Withdrawn,
 )
 from engine.agents.contract import LaunchRequest
-from engine.agents.on_screen.of_claude import ANY_PROGRAM, PERMISSION, Ways
+from engine.agents.on_screen.of_claude import ANY_PROGRAM, CUT, PERMISSION, Ways
 from engine.agents.permitting import verdict_of
 from engine.agents.reading import Reading
 from engine.agents.records import Record
@@ -28,7 +28,8 @@ DONE = "plait: done"
 """The notice by which an agent, or a hook of its own, says that it has done what it was told."""
 _OVER = "its turn is over, but you typed in its terminal: continue there, or end the attempt"
 _END = "end it"
-_CALL = re.compile(r"(\w+)\((.*)\)")
+_CALL = re.compile(r"([\w-]+)\((.*)\)")
+_INEXACT = " (not shown exactly: look at its terminal)"
 _RANG = "it rang the bell: look at its terminal"
 _PROMPTS = "it shows its prompt and waits"
 _INTERRUPT = b"\x03"
@@ -173,17 +174,23 @@ class ScreenStream(Reading):
         return [*withdrawn, Asked(id=self._next(), text=text, choices=choices)]
 
     def _ask_permission(self, call: str) -> list[AgentEvent]:
-        """Ask for a permission: it is answered by the keys of the program's own dialog."""
+        """Ask for a permission: it is answered by the keys of the program's own dialog.
+
+        A human alone answers what is not known exactly.
+        """
         withdrawn, found = self._withdrawn(), _CALL.fullmatch(call)
         tool, detail = found.groups() if found else (call, "")
         self._is_permission = True
+        is_inexact = not detail or CUT in call
+        text = f"{tool}: {detail}" if detail else tool
         asked = Asked(
             id=self._next(),
-            text=f"{tool}: {detail}" if detail else tool,
+            text=text + _INEXACT if is_inexact else text,
             choices=("allow", "deny"),
             is_permission=True,
             tool=tool,
             detail=detail,
+            needs_human=is_inexact,
         )
         return [*withdrawn, asked]
 

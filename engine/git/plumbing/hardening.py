@@ -6,7 +6,7 @@ Named drivers cannot be switched off as a class: their keys are found and overru
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 _OFF = {
     "core.fsmonitor": "false",
@@ -67,25 +67,24 @@ ENVIRONMENT = {
 """The whole environment of every call, but for PATH and what names the repository."""
 
 _DRIVER = re.compile(
-    rb"(?P<kind>filter|diff|merge)\.(?P<name>.+)\."
-    rb"(?P<key>clean|smudge|process|required|command|textconv|driver)",
+    r"(?P<kind>filter|diff|merge)\.(?P<name>.+)\."
+    r"(?P<key>clean|smudge|process|required|command|textconv|driver)",
     re.DOTALL | re.IGNORECASE,
 )
 
 
-def disarm(names: bytes) -> tuple[tuple[str, str], ...]:
-    """Return settings that overrule every driver named in `git config --list --name-only -z`.
+def disarm(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return settings that overrule every driver among the names of settings.
 
     A merge driver becomes one that always reports a conflict: emptied, git would die instead of
     naming the file that a human must look at.
     """
     found: dict[str, str] = {}
-    for name in names.split(b"\0"):
+    for name in names:
         match = _DRIVER.fullmatch(name)
         if match is None:
             continue
-        overruled = {b"driver": "false", b"required": "false"}.get(match["key"].lower(), "")
-        found[name.decode(errors="surrogateescape")] = overruled
+        found[name] = {"driver": "false", "required": "false"}.get(match["key"].lower(), "")
     return tuple(found.items())
 
 

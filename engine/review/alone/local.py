@@ -6,25 +6,34 @@ Where it comes from and where its result goes is for those who make one of it.
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anyio import Lock, to_thread
+from anyio import CancelScope, Lock, create_task_group, to_thread
+from anyio.abc import TaskGroup
 
-from engine.errors import WorkspaceError
+from engine.errors import EngineError, WorkspaceError
 from engine.git.runner import Repo
-from engine.merge import ResolutionSession
+from engine.limits import Limits, Usage
+from engine.merge import Formatted, HunkKey, OutsideAnswer, ResolutionSession
 from engine.messages import commands as c
 from engine.messages.merging import ConflictView
+from engine.plan.model import ReviewRules
+from engine.review.alone.help import Help
+from engine.review.assisting import Spent, is_over
+from engine.review.inquiry import Inquiry
 from engine.review.memory import MemoryFile
 from engine.review.review import Review
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 
 _VERSION = 1
+Tell = Callable[[ConflictView], None]
+"""Hears the view after help has come."""
 
 
 class MergeReview(ABC):
@@ -38,6 +47,27 @@ class MergeReview(ABC):
         self._lock = Lock()
         self._is_unseen = False
         self.memory = MemoryFile.of(layout)
+        self.help: Help | None = None
+        self._tasks: TaskGroup | None = None
+        self._tell: Tell = lambda _: None
+        self._asking: tuple[HunkKey, CancelScope] | None = None
+
+    @property
+    def rules(self) -> ReviewRules:
+        """Return what the manifest says about help."""
+        return self.help.rules if self.help else ReviewRules()
+
+    @asynccontextmanager
+    async def helped(self, tell: Tell) -> AsyncIterator[None]:
+        """Fetch help ahead as long as this is entered; `tell` hears the view that it leads to."""
+        async with create_task_group() as tasks:
+            self._tasks, self._tell = tasks, tell
+            tasks.start_soon(self._fetch)
+            try:
+                yield
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
 
     @property
     def place(self) -> str:
@@ -59,29 +89,144 @@ class MergeReview(ABC):
         Raises:
             WorkspaceError: It cannot be done; nothing was changed.
         """
+        if isinstance(action, c.Regenerate):
+            return await self._regenerated(action.path)
+        if isinstance(action, c.AskAgent):
+            return await self._ask(action)
         async with self._lock:
             review = await self._load()
-            match action:
-                case c.FinishResolving():
-                    return await self._finished(review)
-                case c.ForgetAnswer():
-                    await self.memory.forget(action.key)
-                    review.offers.clear()
-                case c.ConfirmAnswer():
-                    await self.memory.confirm(action.key)
-                    review.offers.clear()
-                case c.Regenerate():
-                    raise WorkspaceError(
-                        f"only the merge of a run makes {action.path} anew, in its sandbox",
-                        hint="Take a side, run the command yourself, then write what it made.",
-                    )
-                case c.AskAgent():
-                    raise WorkspaceError("there is no agent here", hint="Only a run has agents.")
-                case _:
-                    session = await review.after(action)
-                    await self._save(review, session)
-                    review.session, review.moved, review.opened = session, False, ()
+            if await self.memory.heeded(action):
+                review.offers.clear()
+                return await self._shown(review)
+            if isinstance(action, c.FinishResolving):
+                return await self._finished(review)
+            await self._decide(review, await review.after(action))
+            view = await self._shown(review)
+        if self._asking and is_over(view, self._asking[0]):
+            self._asking[1].cancel()
+        return view
+
+    async def _decide(self, review: Review, session: ResolutionSession) -> None:
+        await self._save(review, session)
+        review.session, review.moved, review.opened = session, False, ()
+
+    # Help.
+
+    def _helper(self) -> Help:
+        if self.help is None:
+            raise WorkspaceError(
+                "nothing can be run for this merge",
+                hint="Take a side, run the command yourself, then write what it made.",
+            )
+        return self.help
+
+    async def _regenerated(self, path: str) -> ConflictView:
+        """Make a file anew, by its command and in the sandbox, and decide it by that."""
+        helper = self._helper()
+        async with self._lock:
+            wanted = await (await self._load()).regeneration(path)
+        content = await helper.make(wanted)
+        async with self._lock:
+            review = await self._load()
+            await self._decide(review, await review.made(wanted, content))
             return await self._shown(review)
+
+    async def _ask(self, action: c.AskAgent) -> ConflictView:
+        """Ask an agent about a hunk; without anybody who waits for news, wait for its answer."""
+        inquiry, by = await self._begin(action)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._answer, inquiry, by)
+        else:
+            await self._answer(inquiry, by)
+        return await self.conflicts()
+
+    async def _begin(self, action: c.AskAgent, *, is_ahead: bool = False) -> tuple[Inquiry, str]:
+        """Note that an agent is being asked, before it is."""
+        assist = self._helper().rules.assist
+        by = action.agent or (assist.agent.name if assist else "")
+        if not by:
+            raise WorkspaceError(
+                "no agent is named to ask",
+                hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
+            )
+        async with self._lock:
+            review = await self._load()
+            inquiry = review.ask(action, by=by, is_ahead=is_ahead)
+            try:
+                await self._save(review, review.session)
+            except BaseException:
+                del review.asking[inquiry.key]
+                raise
+            self._tell(await self._shown(review))
+        return inquiry, by
+
+    async def _answer(self, inquiry: Inquiry, by: str, bounds: Limits | None = None) -> None:
+        """Wait for an agent's answer, and keep it; with bounds, it is counted as asked ahead."""
+        found: OutsideAnswer | str = ""
+        spent = Spent(Usage(), 0.0)
+        try:
+            found, spent = await self._helper().ask(inquiry, agent=by, bounds=bounds or Limits())
+        except (EngineError, OSError) as error:
+            found = f"{by}: {error}"
+        finally:
+            with CancelScope(shield=True):
+                await self._answered(inquiry.key, found, spent if bounds else None)
+
+    async def _answered(
+        self, key: HunkKey, found: OutsideAnswer | str, spent: Spent | None
+    ) -> None:
+        async with self._lock:
+            with suppress(WorkspaceError):  # the merge may have ended without it
+                review = await self._load()
+                if spent is not None:
+                    review.assisted = review.assisted.ended(
+                        spent, is_answer=not isinstance(found, str)
+                    )
+                    found = found if isinstance(found, str) else found._replace(is_ahead=True)
+                review.answered(key, found)
+                await self._save(review, review.session)
+                self._tell(await self._shown(review))
+
+    async def _fetch(self) -> None:
+        """Fetch help ahead; whatever keeps it away, the conflicts can be decided without."""
+        with suppress(EngineError, OSError):
+            if self.rules.has_help:
+                await self._format()
+                await self._assist()
+
+    async def _format(self) -> None:
+        async with self._lock:
+            review = await self._load()
+            commit, files = review.sides.ours, review.unformatted
+        if not files:
+            return
+        found: dict[bytes, Formatted | None] = {one.path: None for one in files}
+        with suppress(EngineError, OSError):  # it is not tried again
+            found |= await self._helper().format(commit, files)
+        async with self._lock:
+            review = await self._load()
+            known = {one.path for one in review.session.conflicts}
+            await review.take_formatted({p: one for p, one in found.items() if p in known})
+            self._tell(await self._shown(review))
+
+    async def _assist(self) -> None:
+        """Ask about one hunk after the other, until all are decided or the budget is used up."""
+        while (rule := self.rules.assist) is not None:
+            async with self._lock:
+                review = await self._load()
+                question = await to_thread.run_sync(review.unsure, await self.memory.read())
+                so_far = review.assisted
+            if question is None or so_far.spent(rule):
+                return
+            inquiry, by = await self._begin(question, is_ahead=True)
+            left = None if rule.usd is None else rule.usd - so_far.usd
+            bounds = Limits(time_seconds=rule.seconds - so_far.seconds, budget_usd=left)
+            self._asking = (inquiry.key, CancelScope())
+            try:
+                with self._asking[1]:
+                    await self._answer(inquiry, by, bounds)
+            finally:
+                self._asking = None
 
     async def _finished(self, review: Review) -> ConflictView:
         tree = await review.tree()

@@ -38,6 +38,7 @@ from engine.merge import (
     last_picks,
 )
 from engine.messages.merging import ConflictView
+from engine.review.alone.help import Help
 from engine.review.alone.local import MergeReview, layout_of
 from engine.review.reading import contents_of, entries_of
 from engine.review.review import Review
@@ -73,6 +74,12 @@ class OwnMerge(MergeReview):
         await merge._load()  # a merge without conflicts is no review
         return merge
 
+    def take_help(self, given: Help) -> None:
+        """Let commands and an agent help with the conflicts."""
+        self.help = given
+        if self._known is not None:
+            self._known[2].rules = given.rules
+
     async def _load(self) -> Review:
         before = self._known
         if before is not None and before[0] == await to_thread.run_sync(self._signs, before[1]):
@@ -83,6 +90,7 @@ class OwnMerge(MergeReview):
             hint = f"`{state.next_step}` continues." if is_under_way else "Nothing is being merged."
             raise WorkspaceError("there is no open conflict here", hint=hint)
         review = await self._review(state)
+        review.rules = self.rules
         written = await self._written()
         is_same = written.get("merge") == _name(state)
         self._seen = dict(written.get("seen") or {}) if is_same else {}
@@ -91,6 +99,8 @@ class OwnMerge(MergeReview):
         review.picked_before = self._before
         if is_same and "session" in written:
             await review.take_over(written)
+            if before is None:  # whoever asked is gone
+                review.give_up_asking()
         signs = await to_thread.run_sync(self._signs, state)
         self._known = (signs, state, review)
         if await self._adopt(state, review):

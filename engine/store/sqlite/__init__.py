@@ -5,16 +5,18 @@ what to do. `database` knows the dangers of SQLite, `run_store` and `agent_store
 of file, `engine.store.layout` knows their paths.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import NoSuchRun, StoreError
 from engine.ids import RunId, WorkerId
 from engine.messages.questions import RunSummary, Standing
-from engine.store.layout import Layout
+from engine.store.layout import ASIDE, Layout
 from engine.store.sqlite.agent_store import AgentStore
 from engine.store.sqlite.database import Database
 from engine.store.sqlite.run_store import SCHEMA, STANDING, RunStore
+from engine.store.sqlite.summaries import Summaries
 
 
 class SqliteStore:
@@ -22,20 +24,28 @@ class SqliteStore:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self._summaries = Summaries(layout.summaries_json, _summary)
 
     def runs(self) -> list[RunSummary]:
         """Return every run, the newest first; those that cannot be read are among them.
 
-        It reads a few rows of each journal, never the whole.
+        It reads a few rows of each journal that was written since it was read last.
         """
-        summaries = [_summary(self._layout.run(run)) for run in self.names()]
+        summaries = self._summaries.of(map(self._layout.run, self.names()))
         return sorted(summaries, key=lambda run: (run.started, run.id), reverse=True)
+
+    def keep_summaries(self) -> None:
+        """Write down what is known of the runs at a glance, so that the next process reads less."""
+        self._summaries.keep(map(self._layout.run, self.names()))
 
     def names(self) -> list[RunId]:
         """Return the name of every run, in no order; nothing of it is read."""
-        if not self._layout.runs.is_dir():
+        try:
+            with os.scandir(self._layout.runs) as folders:
+                names = [folder.name for folder in folders if folder.is_dir()]
+        except (FileNotFoundError, NotADirectoryError):
             return []
-        return [RunId(folder.name) for folder in self._layout.runs.iterdir() if folder.is_dir()]
+        return [RunId(name) for name in names if not name.startswith(ASIDE)]
 
     def create(
         self, run: RunId, *, plan_json: str, core_version: int, meta: Mapping[str, str]

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from engine.agents.acp import AcpStream
-from engine.agents.agent_events import AgentEvent, Asked, Heard, ToolCalled, ToolEnded, TurnEnded
+from engine.agents.agent_events import (
+    AgentEvent,
+    Asked,
+    Decided,
+    Heard,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+)
 from engine.agents.claude import ClaudeStream
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
@@ -194,3 +202,56 @@ def test_a_claude_that_tells_nothing_of_words_has_heard_them_when_its_queue_is_e
     stream, _ = _said_to_claude()
     result = {"type": "result", "is_error": False, "result": "", "queued_turn_count": queued}
     assert (Heard("Use spaces.") in _told(stream, **result)) is is_heard
+
+
+RULES = Permissions(mode=PermissionMode.RULES, allow=("*(git *)",), deny=("*/.env)",))
+DEEP = "/w/" + "x/" * 150 + ".env"
+
+
+def _asks(adapter: str, given: dict[str, object]) -> list[AgentEvent]:
+    """Return the events of a permission that an agent asks for under these rules."""
+    request = replace(_request(adapter), permissions=RULES)
+    if adapter == "claude":
+        wanted = {"subtype": "can_use_tool", "tool_name": "Edit", "input": given}
+        record = {"type": "control_request", "request_id": "r", "request": wanted}
+        return ClaudeStream(request).feed("out", json.dumps(record).encode() + b"\n")
+    call = {"title": "t", "rawInput": given}
+    params = {"sessionId": "s", "toolCall": call, "options": []}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params}
+    return AcpStream(request).feed("out", json.dumps(asked).encode() + b"\n")
+
+
+@pytest.mark.parametrize("adapter", ["claude", "acp"])
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ({"command": "git status"}, True),
+        ({"command": "git status", "commands": ["git status"]}, True),
+        ({"commands": ["git status", "git log"]}, True),
+        ({"commands": ["git status", "rm -r x"]}, None),
+        ({"command": "git status", "commands": ["rm -r x"]}, None),
+        ({"file_path": DEEP}, False),
+        ({"file_path": f"a\n{DEEP}"}, False),
+    ],
+)
+def test_a_rule_judges_the_whole_of_what_is_wanted(
+    adapter: str,
+    given: dict[str, object],
+    verdict: bool | None,  # noqa: FBT001 (a table)
+) -> None:
+    events = _asks(adapter, given)
+    decided = [event.is_allowed for event in events if isinstance(event, Decided)]
+    assert decided == ([] if verdict is None else [verdict])
+    asked = [event for event in events if isinstance(event, Asked)]
+    assert [(one.needs_human, "rm -r x" in one.command) for one in asked] == (
+        [(True, True)] if verdict is None else []
+    )
+
+
+def test_all_of_a_long_path_is_asked_about() -> None:
+    request = {"subtype": "can_use_tool", "tool_name": "Edit", "input": {"file_path": DEEP}}
+    record = {"type": "control_request", "request_id": "r", "request": request}
+    (asked,) = ClaudeStream(_request("claude")).feed("out", json.dumps(record).encode() + b"\n")
+    assert isinstance(asked, Asked)
+    assert asked.detail == DEEP
+    assert len(asked.text) < len(DEEP)

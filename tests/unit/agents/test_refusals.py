@@ -5,9 +5,10 @@ import json
 import pytest
 
 from engine.agents.agent_events import BUSY, Retrying
+from engine.agents.command import shell_parser
 from engine.agents.contract import AgentAdapter, Ending, LaunchRequest
-from engine.agents.reading import wait_told
 from engine.agents.registry import adapter_named, heard
+from engine.agents.waiting import wait_told
 from engine.plan.model import AgentChoice
 
 AUTH = b"litellm.AuthenticationError: OpenAIException - no such key\n"
@@ -224,3 +225,64 @@ def test_the_wait_of_qwen_is_read_from_the_log_beneath_it(stream: str) -> None:
     assert reader.feed(stream, failed.encode()) == [Retrying(1, None, "429")]
     done = f"{head}succeeded with status 200 in 5ms\n"
     assert reader.feed(stream, done.encode()) == []
+
+
+@pytest.mark.parametrize("name", ["gemini", "opencode", "pi"])
+def test_each_wait_of_several_is_its_own(name: str) -> None:
+    adapter, request = launched(name)
+    reader = adapter.parser(request)
+    lines = [f"Attempt {n} failed: slow down. Retrying after {n}000ms...\n" for n in (1, 2, 3)]
+    events = [event for line in lines for event in reader.feed("err", line.encode())]
+    retries = [event for event in events if isinstance(event, Retrying)]
+    assert [(one.attempt, one.delay_s) for one in retries] == [(1, 1.0), (2, 2.0), (3, 3.0)]
+
+
+def test_a_failure_whose_wait_never_came_gives_the_next_one_nothing() -> None:
+    adapter, request = launched("gemini")
+    reader = adapter.parser(request)
+    reader.feed("err", b"Attempt 1 failed: fetch failed\n")
+    (_, event) = reader.feed("err", b"Attempt 2 failed: slow down. Retrying after 5000ms...\n")
+    assert event == Retrying(2, 5.0, "slow down")
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "command", "callable", "scripted", "mini"])
+@pytest.mark.parametrize("stream", ["out", "err"])
+def test_other_programs_that_try_again_do_not_wait_for_a_model(name: str, stream: str) -> None:
+    adapter, request = launched(name)
+    reader = adapter.parser(request)
+    for line in (
+        "Attempt 1 failed: disk quota exceeded. Retrying in 5s",
+        "Attempt 1 failed with status 429",
+        "[log_950dc3] post http://x failed with status 429 in 42ms - retrying, 3 attempts left",
+    ):
+        events = reader.feed(stream, line.encode() + b"\n")
+        assert [type(event).__name__ for event in events] == ["Raw"], line
+
+
+def test_the_output_of_a_command_step_is_never_a_wait() -> None:
+    _, request = launched("command")
+    line = b"Attempt 1 failed: disk quota exceeded. Retrying in 5s\n"
+    assert [type(one).__name__ for one in shell_parser(request).feed("err", line)] == ["Raw"]
+
+
+def asked_again(*statuses: int | None) -> list[Retrying]:
+    """Return what mini waits for where its model answers so; None is a connection that broke."""
+    adapter, request = launched("mini", model="openai/x")
+    reader = adapter.parser(request)
+    told: list[Retrying] = []
+    for status in statuses:
+        if status is not None:
+            reader.feed("err", ASKED.format(status).encode())
+        if status is None or status >= 400:
+            line = AGAIN.replace("4.000000", "0.418632").encode()
+            told += [event for event in reader.feed("err", line) if isinstance(event, Retrying)]
+    return told
+
+
+def test_a_connection_that_broke_has_no_status_of_an_earlier_answer() -> None:
+    assert asked_again(200, None) == [Retrying(1, 0.418632, "")]
+    assert [one.status for one in asked_again(429, None, 503)] == ["429", "", "503"]
+
+
+def test_tries_are_counted_anew_after_an_answer() -> None:
+    assert [one.attempt for one in asked_again(429, 429, 200, 429)] == [1, 2, 1]

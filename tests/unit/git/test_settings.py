@@ -64,15 +64,13 @@ def test_a_signature_cannot_break_out_of_its_line():
 
 
 def test_every_named_driver_is_disarmed_by_its_own_name():
-    names = b"\0".join(
-        [
-            b"core.bare",
-            b"filter.a.b=c.clean",
-            b"diff.X.textconv",
-            b"merge.m.driver",
-            b"filter.l.required",
-        ]
-    )
+    names = [
+        "core.bare",
+        "filter.a.b=c.clean",
+        "diff.X.textconv",
+        "merge.m.driver",
+        "filter.l.required",
+    ]
     assert dict(disarm(names)) == {
         "filter.a.b=c.clean": "",
         "diff.X.textconv": "",

@@ -183,6 +183,19 @@ def test_another_command_is_refused_by_name_where_the_agent_runs_only_its_own():
     ruling(told, c.Answer(worker="a", answer="allow"))
 
 
+def test_no_answer_is_kept_to_what_is_not_known_exactly():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    asked = Question(id="q", text="Bash: git … (cut)", is_permission=True, needs_human=True)
+    told.tell(f.AgentAsked, "a", question=asked)
+    for kept in (
+        c.Answer(worker="a", answer="allow", is_for_run=True),
+        c.Answer(worker="a", answer="allow", scope=AnswerScope.REPOSITORY),
+    ):
+        assert "cannot be kept" in refusal(told, kept).reason
+    ruling(told, c.Answer(worker="a", answer="allow"))
+
+
 def test_an_answer_to_another_text_under_the_same_name_is_refused():
     told = _asks_to_run(is_editable=False)
     asked = c.Answer(worker="a", answer="allow", question="q", asked="Bash: ls")

@@ -28,3 +28,15 @@ def test_what_the_system_refuses_comes_with_advice(
     told = capsys.readouterr().err
     assert f"/r/.git/plait: {os.strerror(number)}" in told
     assert advice in told
+
+
+@pytest.mark.parametrize("said", [None, "", "0", "60", "-7", "wide", "١٢"])
+def test_help_is_as_wide_as_argparse_makes_it(monkeypatch: pytest.MonkeyPatch, said: str | None):
+    if said is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", said)
+    _, parser = base.parser_of("run")
+    ours = parser.format_help()
+    parser.formatter_class = argparse.HelpFormatter
+    assert ours == parser.format_help()

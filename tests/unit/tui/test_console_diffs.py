@@ -106,7 +106,7 @@ async def test_a_diff_is_searched_through_its_folds():
         await console.type("a = 2\n")
         await console.shows("/a = 2  1 line has it", "+ a = 2")
         await console.do("next")
-        await console.shows("no more hits for /a = 2 down")
+        await console.shows("this is the only hit for /a = 2")
         await console.do("leave", "first", "next")
         await console.shows("hunk 1 of 3")
 

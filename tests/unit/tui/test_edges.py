@@ -193,3 +193,51 @@ async def test_columns_of_runs_and_stats_and_the_names_of_compare_are_dragged():
             await console.until(lambda: console.text.split("\n")[y][x] == "│")  # noqa: B023
             assert cells > 4
             assert not console.app.session.widths
+
+
+def _bars(console: Console) -> tuple[int, int, int]:
+    """Return where the two bars between the columns of Review are, and a row that has them."""
+    _, y = at(console, "RESULT  ")
+    row = console.text.split("\n")[y]
+    left = row.rindex("│", 0, row.index("RESULT  "))
+    return left, row.index("│", row.index("RESULT  ")), y
+
+
+async def _in_columns(console: Console) -> None:
+    console.app.session.worker = WHO
+    await console.do("go_review")
+    await console.shows("conflict 1 of")
+    if console.app.size.width < 160:
+        await console.do("show_split")
+    await console.shows("RESULT  ")
+
+
+async def test_columns_of_review_are_dragged_and_their_code_is_not_selected():
+    async with opened(port=_port("review"), size=WIDE) as console:
+        await _in_columns(console)
+        left, right, y = _bars(console)
+        await console.pilot.hover(offset=(left, y + 4))
+        assert console.screen.query_one("#conflict", Inked).has_class("-edge")
+        await drag_to(console, (left, y + 4), (left - 12, y + 4))
+        await console.until(lambda: _bars(console)[:2] == (left - 12, right))
+        await drag_to(console, (right, y), (right + 9, y))
+        await console.until(lambda: _bars(console)[:2] == (left - 12, right + 9))
+        assert not console.screen.selections
+        assert set(console.app.session.widths) == {"review.target", "review.incoming"}
+        for x in (left - 12, right + 9):
+            await console.pilot.click(offset=(x, y), times=2)
+        await console.until(lambda: _bars(console)[:2] == (left, right))
+        assert not console.app.session.widths
+
+
+async def test_no_column_of_review_is_dragged_out_of_sight_on_a_narrow_screen():
+    async with opened(port=_port("review"), size=NARROW) as console:
+        await _in_columns(console)
+        left, right, y = _bars(console)
+        for start, end in ((left, 0), (left, 79), (right, 0), (right, 79)):
+            await drag_to(console, (start, y), (end, y))
+        left, right, _ = _bars(console)
+        begin = console.screen.query_one("#conflict", Inked).content_region.x
+        assert left - begin - 1 >= 20
+        assert right - left - 3 >= 20
+        assert console.app.size.width - right >= 20

@@ -67,6 +67,7 @@ gb    | .             | .             | .             | .             | the base
 8     | .             | .             | .             | .             | second        | .
 9     | .             | .             | .             | .             | third         | .
 gm    | .             | .             | .             | .             | file anew     | .
+gy    | .             | .             | .             | differently   | .             | .
 ,s    | .             | .             | split         | .             | columns       | .
 ,w    | .             | .             | white space   | .             | white space   | .
 ,l    | .             | wrap          | wrap          | .             | .             | .
@@ -76,7 +77,7 @@ gm    | .             | .             | .             | .             | file ane
 ,v    | .             | .             | moved         | .             | .             | .
 ,c    | .             | .             | output        | .             | output        | .
 ,f    | band          | kinds         | .             | .             | .             | .
-,o    | order         | .             | .             | .             | by risk       | .
+,o    | order         | .             | by risk       | .             | by risk       | .
 ,m    | theme         | theme         | theme         | theme         | theme         | theme
 ,k    | key file      | key file      | key file      | key file      | key file      | key file
 """

@@ -71,3 +71,14 @@ async def test_its_cost_and_its_end_are_told_beside_the_files():
 def test_a_cost_that_nobody_reported_is_unknown_and_not_nothing(view: AssistView, said: str):
     assert answers(view) == said
     assert stopped(view) == ""
+
+
+async def test_in_a_merge_of_ones_own_the_agent_of_the_manifest_is_asked():
+    named = AssistView(by="helper")
+    async with Reviewing(port(io_py(), more={"doing": "merge"}), size=(140, 36)) as console:
+        await console.do("steer")
+        await console.shows("s refused", "review: {assist: {agent: NAME}}")
+    given = port(io_py(), more={"doing": "merge", "assist": named})
+    async with Reviewing(given) as console:
+        await console.do("steer")
+        await console.shows("ask for a proposal")

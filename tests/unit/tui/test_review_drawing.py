@@ -25,7 +25,7 @@ from tests.support.world import NOW
 from tui.ink import row_width, text_of
 from tui.keys import default_keymap
 from tui.screens.review.card import Look, card
-from tui.screens.review.columns import columns, fits
+from tui.screens.review.columns import INCOMING, TARGET, columns, fits
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.screen import ReviewScreen
 
@@ -91,7 +91,9 @@ def test_every_kind_is_drawn_within_its_room(kind: str, size: tuple[int, int]):
         assert len(rows) <= size[1]
         assert all(row_width(row) <= size[0] for row in rows)
         if fits(pane, *size):
-            assert all(row_width(row) <= size[0] for row in columns(pane, Look(keys), *size))
+            for dragged in ({}, {TARGET: 1}, {TARGET: 500, INCOMING: 500}, {INCOMING: 33}):
+                rows = columns(pane, Look(keys, widths=dragged), *size)
+                assert all(row_width(row) <= size[0] for row in rows)
         pane.move(1)
 
 

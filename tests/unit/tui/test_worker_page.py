@@ -110,7 +110,7 @@ async def test_turns_are_where_somebody_begins_to_speak():
             here = console.screen.reading.log.here  # type: ignore[attr-defined]
             assert here.line.text == wanted
         await console.do("next_turn")
-        await console.shows("there is no message after this one")
+        await console.shows("no more messages down")
         await console.do("previous_turn", "previous_turn", "previous_turn")
         assert console.screen.reading.log.here.line.text == "I begin."  # type: ignore[attr-defined]
 

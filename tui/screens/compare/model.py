@@ -155,13 +155,14 @@ class ComparePane:
         own = (at for at in ahead if self.hunk_of(self.spots[at], self.column) is not None)
         self.at = next(own, min(self.at + 1, max(len(self.spots) - 1, 0)))
 
-    def to_file(self, by: int) -> None:
+    def to_file(self, by: int) -> bool:
         """To the first place of the next file."""
         here = self.spot
         ahead = [i for i, s in enumerate(self.spots) if here and s.path != here.path]
         ahead = [i for i in ahead if (i - self.at) * by > 0]
         if ahead:
             self.at = ahead[0] if by > 0 else ahead[-1]
+        return bool(ahead)
 
     def to_difference(self, by: int) -> bool:
         """To the next place where candidates differ."""

@@ -16,6 +16,7 @@ from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.compare.candidates import Candidates
+from tui.screens.compare.explaining import Explaining
 from tui.screens.compare.page import (
     NAMES,
     compare_subject,
@@ -30,6 +31,7 @@ from tui.screens.compare.pair import code_rows, context_rows, result_row, side_r
 from tui.screens.compare.weaving import Weaving
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.view import DiffView
+from tui.words.ends import idea_of, no_further
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
@@ -53,7 +55,7 @@ class CompareScreen(Board):
     """Figures and hunks of every candidate; `yes` chooses the one under the cursor."""
 
     CSS_PATH = Path(__file__).with_name("compare.tcss")
-    held = (Weaving, Candidates, *ON_WORKERS)
+    held = (Weaving, Explaining, Candidates, *ON_WORKERS)
     kind = "compare"
     opens_diff = "go_diff"
     """Here `diff` sets two candidates against each other."""
@@ -61,6 +63,7 @@ class CompareScreen(Board):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.candidates, self.weaving = self.does(Candidates), self.does(Weaving)
+        self.explaining = self.does(Explaining)
         self.pane = self.candidates.pane
         self.is_whole = False
 
@@ -109,7 +112,7 @@ class CompareScreen(Board):
     def draw_panes(self, scene: Scene) -> None:
         self.candidates.load_if_moved()
         pair, page = self.candidates.pair, self.query_one("#page", Rows)
-        is_page = self.pane.table is None or self.is_whole
+        is_page = self.pane.table is None or self.is_page
         self.set_class(pair is not None, "-pairs")
         self.set_class(pair is None and is_page, "-page")
         if pair is not None:
@@ -118,10 +121,17 @@ class CompareScreen(Board):
             asking = "loading the candidates"
             there_is = asking if self.candidates.step else "no step has candidates"
             page.show(nothing_here(self.candidates.reason or there_is, scene), of="")
+        elif self.explaining.is_shown:
+            page.show(self.explaining.rows(page.cells - 1), of="explained")
         elif self.is_whole:
             page.show(self._whole_hunk(page.cells), of=self.pane.at)
         else:
             self._draw_table()
+
+    @property
+    def is_page(self) -> bool:
+        """Say if a page is read in place of the table: a hunk in full, or an agent's words."""
+        return self.is_whole or self.explaining.is_shown
 
     def _draw_table(self) -> None:
         self._draw_figures()
@@ -227,6 +237,8 @@ class CompareScreen(Board):
     def hints(self) -> Sequence[str]:
         if self.pane.table is None:
             return ("go_fleet",)
+        if self.explaining.is_shown:
+            return ("down", "leave", "explain", "yes")
         if self.candidates.pair is not None or self.is_whole:
             return ("down", "leave", "diff", "yes")
         return (
@@ -240,6 +252,7 @@ class CompareScreen(Board):
             "check",
             "merge",
             "open",
+            "explain",
             "no_wide",
         )
 
@@ -254,7 +267,7 @@ class CompareScreen(Board):
 
     def label_of(self, idea: str) -> str:
         action = self.action(idea)
-        return action.label if action else ""
+        return self.explaining.label_of(idea, action.label) if action else ""
 
     def pointed(self, target: str, times: int) -> None:
         """Go to the place or the candidate that was clicked; two clicks open the place."""
@@ -275,7 +288,7 @@ class CompareScreen(Board):
     def by_row(self, by: int) -> None:
         if self.candidates.pair is not None:
             self.candidates.pair.move(by)
-        elif self.is_whole:
+        elif self.is_page:
             page = self.query_one("#page", Rows)
             page.go_to(page.top + by)
         else:
@@ -292,12 +305,16 @@ class CompareScreen(Board):
         self.candidates.point()
 
     def by_unit(self, by: int) -> None:
-        self.pane.to_file(by)
+        spots = self.pane.spots
+        if spots and not self.pane.to_file(by):
+            paths, here = {spot.path for spot in spots}, spots[self.pane.at].path
+            self.refuse(idea_of("unit", by), no_further("file", by, paths, here))
 
     def by_next(self, by: int) -> None:
         if not self.pane.to_difference(by):
-            key, way = ("next", "down") if by > 0 else ("previous", "up")
-            self.say_refused(self.key_of(key), f"no more differing hunks {way}")
+            spots = [at for at, spot in enumerate(self.pane.spots) if spot.differs]
+            reason = no_further("differing hunk", by, spots, self.pane.at)
+            self.refuse(idea_of("next", by), reason)
 
     def do_open(self) -> None:
         self.is_whole = not self.is_whole
@@ -305,6 +322,8 @@ class CompareScreen(Board):
     def do_leave(self) -> None:
         if self.candidates.pair is not None:
             self.candidates.pair = None
+        elif self.explaining.is_shown:
+            self.explaining.is_shown = False
         elif self.is_whole:
             self.is_whole = False
         else:

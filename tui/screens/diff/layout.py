@@ -10,6 +10,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign, keys_of
+from engine.messages.merging import FileRisk
 from tui.screens.diff.fates import Fate, rows_of
 from tui.words.comments import Comment
 from tui.words.shifted import NO_MOVES, Move, Moves, Spot, Stretch
@@ -71,11 +72,21 @@ class Shape:
 
     fates: Mapping[int, Sequence[Fate]] = field(default_factory=dict)
     """By file: what became of its functions."""
+    risks: Mapping[str, FileRisk] = field(default_factory=dict)
+    """The files by risk, while they stand in that order."""
 
     def take(self, moves: Moves) -> None:
         """Show another diff, with these moves."""
         self.moves, self.fates = moves, {}
         self._partners.clear()
+
+    def order(self, diff: ChangeDiff) -> Sequence[int]:
+        """Return the files as they stand: as git lists them, or the riskiest first.
+
+        Those of which no risk is known come last.
+        """
+        known = [self.risks.get(path) for path in diff.paths]
+        return sorted(range(len(known)), key=lambda at: -one.score if (one := known[at]) else 1.0)
 
     def is_only_set(self, file: int, hunk: Hunk) -> bool:
         """Say if a hunk is within functions that say what they said, set in another way."""
@@ -180,7 +191,8 @@ def stretch_of(diff: ChangeDiff, moves: Moves, place: Place) -> Stretch:
 def lay_out(diff: ChangeDiff, shape: Shape) -> list[Place]:
     """Every row of a diff, top to bottom."""
     places: list[Place] = []
-    for index, file in enumerate(diff.files):
+    for index in shape.order(diff):
+        file = diff.files[index]
         if places:
             places.append(Place(Part.BLANK, index))
         places.append(Place(Part.FILE, index))

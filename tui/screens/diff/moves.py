@@ -6,9 +6,11 @@ from tui.kit.screen import Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
 from tui.screens.diff.layout import Part
+from tui.screens.diff.ordering import Ordering
 from tui.screens.diff.pane import DiffPane
 from tui.screens.diff.picturing import Picturing
 from tui.screens.diff.reading import Reading
+from tui.words.ends import idea_of, no_further
 
 
 class Moving(Controller):
@@ -34,20 +36,35 @@ class Moving(Controller):
         self.pane.move(by * len(self.pane.places))
 
     def by_side(self, by: int) -> None:
-        self.pane.to_part(Part.HUNK, by)
+        self._to_part(Part.HUNK, by, "side")
+
+    def by_hunk(self, by: int) -> None:
+        self._to_part(Part.HUNK, by, "hunk")
 
     def by_unit(self, by: int) -> None:
-        self.pane.to_part(Part.FILE, by)
+        self._to_part(Part.FILE, by, "unit")
 
-    by_hunk, by_file = by_side, by_unit
+    def by_file(self, by: int) -> None:
+        self._to_part(Part.FILE, by, "file")
+
+    def _to_part(self, part: Part, by: int, way: str) -> None:
+        if self.pane.diff is not None and not self.pane.to_part(part, by):
+            rows = self.pane.rows_of(part)
+            here = max((row for row in rows if row <= self.pane.cursor), default=-1)
+            self.refuse(idea_of(way, by), no_further(str(part), by, rows, here))
 
     def by_next(self, by: int) -> None:
-        way, key = ("down", "next") if by > 0 else ("up", "previous")
-        if self.pane.query:
-            if not self.pane.to_hit(by):
-                self.refuse(key, f"no more hits for /{self.pane.query} {way}")
-        elif not self.pane.to_new(by):
-            self.refuse(key, f"no more unseen hunks {way}")
+        pane, idea = self.pane, idea_of("next", by)
+        if pane.diff is None:
+            return
+        if pane.query:
+            if not pane.to_hit(by):
+                what, several = (f"{name} for /{pane.query}" for name in ("hit", "hits"))
+                reason = no_further(what, by, pane.hit_rows(), pane.cursor, plural=several)
+                self.refuse(idea, reason)
+        elif not pane.to_new(by):
+            here = max((row for row in pane.heads if row <= pane.cursor), default=-1)
+            self.refuse(idea, no_further("unseen hunk", by, pane.new_rows(), here))
 
     def by_scroll(self, by: int) -> None:
         self.pane.scroll(8 * by)
@@ -105,6 +122,10 @@ class Moving(Controller):
 
     def do_show_generated(self) -> None:
         self.pane.toggle("has_generated")
+
+    def do_show_order(self) -> None:
+        order = partial(self.screen.does(Ordering).order, self.pane)
+        self.screen.begin(order, group="order", exclusive=True)
 
     def do_show_moved(self) -> None:
         self.pane.shape.open_moves.clear()

@@ -23,8 +23,9 @@ from tui.ink import (
 from tui.kit.meters import heading
 from tui.screens.diff.layout import Shape, file_sign, left_out_of, seen_of
 from tui.screens.diff.pane import DiffPane
+from tui.words.clean import clean
 from tui.words.comments import Comment
-from tui.words.cutting import cut_apart, cut_end, cut_path
+from tui.words.cutting import cut_apart, cut_end, cut_path, wrap
 from tui.words.figures import MINUS
 from tui.words.looks import glyph, look_of
 from tui.words.said import change_text, check_text
@@ -89,7 +90,9 @@ def file_strip(
 ) -> tuple[list[Row], list[int]]:
     """The files above their hunks, where there is no room beside them; a row for each."""
     clashing = {path for clash in worker.clashes for path in clash.paths}
-    names = cut_apart([file.path for file in diff.files], cells - 21)
+    room = (cells - 21) // (2 if shape.risks else 1)
+    names = cut_apart([file.path for file in diff.files], room)
+    places = {index: at for at, index in enumerate(shape.order(diff))}
     rows = [
         clickable(
             _file_row(
@@ -97,39 +100,53 @@ def file_strip(
                 index,
                 name=names[index],
                 is_here=index == here,
-                is_clash=file.path in clashing,
+                is_clash=diff.files[index].path in clashing,
+                why="; ".join(_reasons(diff, shape, index)),
             ),
             f"file:{index}",
         )
-        for index, file in enumerate(diff.files)
+        for index in places
     ]
-    return rows, list(range(len(rows)))
+    return rows, [places[index] for index in range(len(rows))]
+
+
+def _reasons(diff: ChangeDiff, shape: Shape, index: int) -> Sequence[str]:
+    """Return why a file deserves a look, while files stand by risk."""
+    if not shape.risks:
+        return ()
+    known = shape.risks.get(diff.paths[index])
+    return [clean(reason) for reason in known.reasons] if known else []
 
 
 def file_pane(
     beside: Beside, worker: WorkerView, *, here: int, send_key: str
 ) -> tuple[list[Row], list[int]]:
-    """The files by folder, the comments, the clashes; and at which row each file stands."""
+    """The files by folder or by risk, the comments, the clashes; and each file's row."""
     diff, shape, cells = beside
-    rows: list[Row] = [heading("FILES", cells, figure=str(len(diff.files)))]
-    places: list[int] = []
+    note = "by risk" if shape.risks else ""
+    rows: list[Row] = [heading("FILES", cells, figure=str(len(diff.files)), note=note)]
+    places: dict[int, int] = {}
     folder = None
-    names = cut_apart([file.path.rpartition("/")[2] for file in diff.files], cells - 21)
+    paths = [file.path for file in diff.files]
+    named = paths if shape.risks else [path.rpartition("/")[2] for path in paths]
+    names = cut_apart(named, cells - 21)
     clashing = {path for clash in worker.clashes for path in clash.paths}
-    for index, file in enumerate(diff.files):
-        parent = file.path.rpartition("/")[0] or "./"
-        if parent != folder:
+    for index in shape.order(diff):
+        parent = paths[index].rpartition("/")[0] or "./"
+        if parent != folder and not shape.risks:
             folder = parent
             rows.append(words(f" {cut_path(parent, cells - 2)}"))
-        places.append(len(rows))
+        places[index] = len(rows)
         row = _file_row(
             beside,
             index,
             name=names[index],
             is_here=index == here,
-            is_clash=file.path in clashing,
+            is_clash=paths[index] in clashing,
         )
-        rows.append(clickable(row, f"file:{index}"))
+        told = (line for one in _reasons(diff, shape, index) for line in wrap(one, cells - 6, 2))
+        why = [(Span("     "), Span(line, MUTED)) for line in told]
+        rows += [clickable(one, f"file:{index}") for one in (row, *why)]
     rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key, cells)
     if worker.clashes:
         rows += [(), heading("CLASH", cells, Role.CLASH, figure=f"≈ {len(worker.clashes)}")]
@@ -141,10 +158,12 @@ def file_pane(
             )
             for clash in worker.clashes
         ]
-    return rows, places
+    return rows, [places[index] for index in range(len(paths))]
 
 
-def _file_row(beside: Beside, index: int, *, name: str, is_here: bool, is_clash: bool) -> Row:
+def _file_row(
+    beside: Beside, index: int, *, name: str, is_here: bool, is_clash: bool, why: str = ""
+) -> Row:
     diff, shape, cells = beside
     file = diff.files[index]
     seen, whole = seen_of(diff, index, shape.seen)
@@ -159,6 +178,7 @@ def _file_row(beside: Beside, index: int, *, name: str, is_here: bool, is_clash:
         Span(name, ink),
         Span(" ≈" if is_clash else "", Ink(Role.CLASH)),
         out,
+        f"  {why}" if why else "",
     )
     added = Span(f"+{file.added}".rjust(5) if file.added else " " * 5, Ink(Role.ADDED))
     removed = Span(

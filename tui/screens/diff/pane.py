@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, keys_of
+from engine.messages.merging import FileRisk
 from tui.ink import Row
 from tui.screens.diff.fates import Fate
 from tui.screens.diff.layout import Part, Place, Shape, lay_out, lines_of, move_key
@@ -113,6 +114,12 @@ class DiffPane:
         """These stay behind when the change lands."""
         if self.shape.left_out != frozenset(keys):
             self.shape.left_out = frozenset(keys)
+            self.lay_out()
+
+    def set_risks(self, risks: Mapping[str, FileRisk]) -> None:
+        """Let the files stand by these risks; without any, as git lists them."""
+        if self.shape.risks != risks:
+            self.shape.risks = risks
             self.lay_out()
 
     def set_context(self, lines: int) -> None:
@@ -242,15 +249,23 @@ class DiffPane:
                     self.cursor = index
                     return
 
+    def rows_of(self, part: Part) -> list[int]:
+        """Return the rows at which hunks or files begin."""
+        if part is Part.HUNK:
+            return self.heads
+        return [i for i, place in enumerate(self.places) if place.part is part]
+
+    def new_rows(self) -> list[int]:
+        """Return the rows at which hunks begin that were not seen, and files that have none."""
+        return [i for i in self.heads if not self.is_seen(self.places[i])]
+
     def to_part(self, part: Part, by: int) -> bool:
         """To the next head of a hunk or a file."""
-        if part is Part.HUNK:
-            return self._to(self.heads, by)
-        return self._to([i for i, place in enumerate(self.places) if place.part is part], by)
+        return self._to(self.rows_of(part), by)
 
     def to_new(self, by: int) -> bool:
         """To the next hunk that was not seen, or file that has none."""
-        return self._to([i for i in self.heads if not self.is_seen(self.places[i])], by)
+        return self._to(self.new_rows(), by)
 
     def _to(self, rows: list[int], by: int) -> bool:
         ahead = [row for row in rows if (row - self.cursor) * by > 0]
@@ -315,13 +330,14 @@ class DiffPane:
 
     def to_hit(self, by: int) -> bool:
         """To the next line that has what is searched for."""
-        return bool(self.query) and self._to(self._hits(), by)
+        return bool(self.query) and self._to(self.hit_rows(), by)
 
     def hits(self) -> int:
         """Return how many lines have it."""
-        return len(self._hits())
+        return len(self.hit_rows())
 
-    def _hits(self) -> list[int]:
+    def hit_rows(self) -> list[int]:
+        """Return the rows of the lines that have it."""
         found = []
         for index, place in enumerate(self.places):
             if any(self._is_hit(line.text) for line in self._lines(place)):

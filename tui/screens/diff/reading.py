@@ -11,6 +11,7 @@ from engine.phases import Phase
 from tui.kit.screen import Board, Controller
 from tui.kit.textbox import Writing
 from tui.screens.diff.decided import decided_places, who_decided
+from tui.screens.diff.ordering import Ordering
 from tui.screens.diff.outlining import Outlining
 from tui.screens.diff.pane import DiffPane
 from tui.words.unshown import unshown_of
@@ -111,12 +112,14 @@ class Reading(Controller):
             if self._loading is wanted:
                 self._loading = None
         told = await self._told(wanted)
+        risks = await self.screen.does(Ordering).risks(wanted.run, wanted.worker, found)
         if wanted != self._loaded:
             return
         self.pane.shape.told, self.pane.shape.decided = told
         if isinstance(found, str):
             self.reason = found
         else:
+            self.pane.shape.risks = risks
             is_since = wanted.against and wanted.against == self._since
             self.pane.show(_called(found, SINCE) if is_since else found)
             at = wanted.run, wanted.worker, wanted.attempt

@@ -18,6 +18,7 @@ from tui.screens.diff.answers import Answering
 from tui.screens.diff.drops import Dropping
 from tui.screens.diff.edits import Editing
 from tui.screens.diff.moves import Moving
+from tui.screens.diff.ordering import Ordering
 from tui.screens.diff.outlining import Outlining
 from tui.screens.diff.page import SPLIT_FROM, Beside, diff_subject, file_pane, file_strip
 from tui.screens.diff.picturing import Picturing
@@ -37,8 +38,8 @@ class DiffScreen(Board):
 
     CSS_PATH = Path(__file__).with_name("diff.tcss")
     held = (
-        *(Moving, Commenting, Answering, Editing, Dropping, Outlining, Picturing, Reading),
-        *(Result, CheckOutput, *ON_WORKERS),
+        *(Moving, Commenting, Answering, Editing, Dropping, Ordering, Outlining, Picturing),
+        *(Reading, Result, CheckOutput, *ON_WORKERS),
     )
     kind = "diff"
 
@@ -160,7 +161,7 @@ class DiffScreen(Board):
             return super().why_not(idea) or "its diff is loading"
         if idea in {"edit", "edit_all"}:
             return self.editing.why_not(idea)
-        if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
+        if idea in {"comment", "diff", "no", "no_wide", "against", "search", "show_order"}:
             return self._why_not_here(idea)
         return super().why_not(idea)
 

@@ -22,6 +22,7 @@ from tui.kit.session import Session, Undoable
 from tui.screens.fleet.page import FleetPage, Form, Order, Wish, lay_out, look_at, move, orders_of
 from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
+from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.looks import MARK
 from tui.words.scene import Scene
@@ -225,9 +226,11 @@ class FleetScreen(Board):
         shown = self._shown()
         needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]]
         needs = [name for name in needs if shown is None or name in shown]
-        if not needs:
-            hint = f"{self.key_of('start')} starts a run"
-            self.say_refused(self.key_of("next"), "no worker needs you", hint)
+        name = here.worker if here else ""
+        if not needs or needs == [name]:
+            hint = "" if needs else f"{self.key_of('start')} starts a run"
+            reason = no_further("worker that needs you", by, needs, name)
+            self.say_refused(self.key_of(idea_of("next", by)), reason, hint)
         elif here and here.worker in needs:
             self.point_at(needs[(needs.index(here.worker) + by) % len(needs)])
         else:

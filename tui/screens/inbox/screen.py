@@ -23,6 +23,7 @@ from tui.screens.inbox.page import (
     item_list,
     nothing_waits,
 )
+from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
@@ -231,7 +232,13 @@ class InboxScreen(Board):
             index = names.index(here.worker) + by if here else min(self._at, len(names) - 1)
             self.point_at(names[max(min(index, len(names) - 1), 0)])
 
-    by_next = by_row
+    def by_next(self, by: int) -> None:
+        names, here = [worker.worker for worker in self._items()], self._current()
+        end = names[-1 if by > 0 else 0] if names else ""
+        if here and here.worker == end:
+            self.refuse(idea_of("next", by), no_further("unanswered item", by, names, end))
+        else:
+            self.by_row(by)
 
     def by_end(self, by: int) -> None:
         self.by_row(by * len(self._items()))

@@ -24,6 +24,7 @@ from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
 from tui.screens.plan.timeline import Timeline
 from tui.screens.runs.page import no_run
+from tui.words.ends import idea_of, no_further
 from tui.words.figures import some
 from tui.words.filtering import filters_step
 from tui.words.looks import glyph, look_of
@@ -235,13 +236,21 @@ class PlanScreen(Board):
         steps = list(run.steps) if run else []
         if here is None:
             return
-        start = steps.index(here)
-        for offset in range(1, len(steps) + 1):
-            step = steps[(start + by * offset) % len(steps)]
-            if any(band_of(worker, step) is Band.NEEDS_YOU for worker in step.workers):
-                self.step = step.name
-                return
-        self.say_refused(self.key_of("next"), "no step needs you")
+        needs = [
+            at
+            for at, step in enumerate(steps)
+            if any(band_of(worker, step) is Band.NEEDS_YOU for worker in step.workers)
+        ]
+        at = steps.index(here)
+        ahead = sorted(
+            (one for one in needs if one != at), key=lambda n: (n - at) * by % len(steps)
+        )
+        if ahead:
+            self.step = steps[ahead[0]].name
+        else:
+            several = "steps that need you"
+            reason = no_further("step that needs you", by, needs, at, plural=several)
+            self.refuse(idea_of("next", by), reason)
 
     def do_open(self) -> None:
         here = self._current()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui.ink import (
@@ -63,12 +64,13 @@ CHOSEN = {
 
 
 class Look(NamedTuple):
-    """Say how the card is to be drawn."""
+    """Say how the card is to be drawn, and how wide columns were dragged, by their names."""
 
     keys: Mapping[str, str]
     context: int = 3
     scroll: int = 0
     is_side_to_side: bool = False
+    widths: Mapping[str, int] = MappingProxyType({})
 
 
 def card(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tui.ink import BOLD, LINE, MUTED, TEXT, Ink, Role, Row, Span, clickable, fit, row_width, words
+from tui.ink import (
+    BOLD,
+    LINE,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    clickable,
+    fit,
+    row_width,
+    that_does,
+    words,
+)
 from tui.kit.meters import heading
+from tui.kit.panes import Edge
 from tui.screens.review.around import gap, line_in_result
 from tui.screens.review.card import Look, pickable_rows, picked_marks, result_title
 from tui.screens.review.model import ReviewPane
@@ -22,7 +37,7 @@ from tui.screens.review.rows import (
 from tui.words.cutting import cut_end, cut_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from engine.api import ConflictFileView, HunkView
 
@@ -33,7 +48,40 @@ _MOST = 200
 _ABOVE = 2
 _STEADY = 20
 """So many rows lie above the proposals of a short conflict: they are near, and do not jump."""
-_BAR: Row = (Span(" │ ", LINE),)
+_BAR = 3
+_LEAST_COLUMN = 20
+"""Numbers, marks and a few words of code: a narrower column says nothing."""
+TARGET, INCOMING = "review.target", "review.incoming"
+"""The names of the widths that are dragged; the result takes what both sides leave."""
+
+
+class Widths(NamedTuple):
+    """The cells of the three columns."""
+
+    target: int
+    result: int
+    incoming: int
+
+    @property
+    def whole(self) -> int:
+        """The cells of all columns with the bars between them."""
+        return sum(self) + 2 * _BAR
+
+    def joined(self, target: Row, result: Row, incoming: Row) -> Row:
+        """Return a row of all three columns; the bars between them are dragged."""
+        bars = (Edge(TARGET, 1, self.target), Edge(INCOMING, -1, self.incoming))
+        left, right = (Span(" │ ", that_does(LINE, edge.does)) for edge in bars)
+        return (*target, left, *result, right, *incoming)
+
+
+def widths_for(cells: int, wished: Mapping[str, int]) -> Widths:
+    """Return equal columns, or as wide as they were dragged; each keeps what it needs at least."""
+    room = cells - 2 * _BAR
+    usual = room // 3
+    least = min(_LEAST_COLUMN, usual)
+    target = max(min(wished.get(TARGET, usual), room - 2 * least), least)
+    incoming = max(min(wished.get(INCOMING, usual), room - target - least), least)
+    return Widths(target, room - target - incoming, incoming)
 
 
 def fits(pane: ReviewPane, cells: int, height: int) -> bool:
@@ -47,8 +95,7 @@ def columns(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
     view, file = pane.shown, pane.file
     if view is None or file is None:
         return []
-    width = (cells - 6) // 3
-    widths = (width, cells - 6 - 2 * width, width)
+    widths = widths_for(cells, look.widths)
     offers = min(len(pane.offers), _OFFERS)
     room = max(height - offers - 4, 1)
     rows, here = _conflicts(pane, look, widths, room)
@@ -68,9 +115,7 @@ def columns(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
     ]
 
 
-def _heads(
-    pane: ReviewPane, file: ConflictFileView, look: Look, widths: tuple[int, int, int]
-) -> list[Row]:
+def _heads(pane: ReviewPane, file: ConflictFileView, look: Look, widths: Widths) -> list[Row]:
     view = pane.shown
     if view is None:
         return []
@@ -79,37 +124,33 @@ def _heads(
         side_head(
             keys.get(idea, ""),
             name,
-            since(pane, is_target=is_target, cells=widths[0] - len(name) - 6),
-            widths[0],
+            since(pane, is_target=is_target, cells=width - len(name) - 6),
+            width,
             is_target=is_target,
         )
-        for idea, name, is_target in (
-            ("take_target", view.target, True),
-            ("take_incoming", view.incoming, False),
+        for idea, name, width, is_target in (
+            ("take_target", view.target, widths.target, True),
+            ("take_incoming", view.incoming, widths.incoming, False),
         )
     )
     is_open = f"   {file.open_hunks} open" if file.open_hunks else "   all resolved"
     middle = fit(
         words(
             Span("RESULT  ", BOLD),
-            cut_path(file.path, widths[1] - 22),
+            cut_path(file.path, widths.result - 22),
             Span(is_open, Ink(Role.CLASH if file.open_hunks else Role.ACCENT, bold=True)),
         ),
-        widths[1],
+        widths.result,
     )
-    rules = [
+    rules = (
         fit((Span("─" * width, LINE if at != 1 else Ink(Role.ACCENT)),), width)
         for at, width in enumerate(widths)
-    ]
-    return [(*left, *_BAR, *middle, *_BAR, *right), _joined(rules)]
-
-
-def _joined(parts: list[Row]) -> Row:
-    return (*parts[0], *_BAR, *parts[1], *_BAR, *parts[2])
+    )
+    return [widths.joined(left, middle, right), widths.joined(*rules)]
 
 
 def _conflicts(
-    pane: ReviewPane, look: Look, widths: tuple[int, int, int], room: int
+    pane: ReviewPane, look: Look, widths: Widths, room: int
 ) -> tuple[list[Row], tuple[int, int]]:
     """The rows of the conflicts round the one looked at, and between which of them it stands."""
     rows: list[Row] = []
@@ -145,7 +186,7 @@ def _conflict(
     pane: ReviewPane,
     which: tuple[int, HunkView],
     look: Look,
-    widths: tuple[int, int, int],
+    widths: Widths,
 ) -> list[Row]:
     place, hunk = which
     file = pane.file
@@ -157,38 +198,40 @@ def _conflict(
     marks = picked_marks(pane) if is_here else ({}, {})
     sides = [
         side_rows(file.path, lines[:_MOST], width, scroll=look.scroll, picked=marks[at])
-        for at, (lines, width) in enumerate(((hunk.target, widths[0]), (hunk.incoming, widths[2])))
+        for at, (lines, width) in enumerate(
+            ((hunk.target, widths.target), (hunk.incoming, widths.incoming))
+        )
     ]
     if is_here:
         sides = [pickable_rows(pane, rows, at * len(hunk.target)) for at, rows in enumerate(sides)]
     placed = replace(hunk, line=line_in_result(file.hunks, place))
     middle = result_rows(
-        file.path, placed, text, widths[1], context=look.context, scroll=look.scroll
+        file.path, placed, text, widths.result, context=look.context, scroll=look.scroll
     )
     head, tail = middle[: len(before)], middle[len(middle) - len(after) :]
     inner = middle[len(before) : len(middle) - len(after)]
     tall = max(len(sides[0]), len(sides[1]), len(inner))
     rows = [_context(line, head[at], widths) for at, line in enumerate(before)]
-    within: list[Row] = [_rule(pane, which, look, cells=sum(widths) + 6, is_here=is_here)]
+    within: list[Row] = [_rule(pane, which, look, widths, is_here=is_here)]
     within += [
-        _joined(
-            [
-                _or_nothing(sides[0], at, widths[0]),
-                inner[at] if at < len(inner) else fit((), widths[1]),
-                _or_nothing(sides[1], at, widths[2]),
-            ]
+        widths.joined(
+            _or_nothing(sides[0], at, widths.target),
+            inner[at] if at < len(inner) else fit((), widths.result),
+            _or_nothing(sides[1], at, widths.incoming),
         )
         for at in range(tall)
     ]
     ink = Ink(Role.CLASH, bold=True) if is_here else LINE
-    within.append((Span(("━" if is_here else "─") * (sum(widths) + 6), ink),))
+    within.append((Span(("━" if is_here else "─") * widths.whole, ink),))
     rows += within if is_here else [clickable(row, f"conflict:{place}") for row in within]
     return rows + [_context(line, tail[at], widths) for at, line in enumerate(after)]
 
 
-def _context(line: str, middle: Row, widths: tuple[int, int, int]) -> Row:
+def _context(line: str, middle: Row, widths: Widths) -> Row:
     plain = (Span("     "), Span(line, MUTED))
-    return _joined([fit(plain, widths[0]), fit(middle, widths[1]), fit(plain, widths[2])])
+    return widths.joined(
+        fit(plain, widths.target), fit(middle, widths.result), fit(plain, widths.incoming)
+    )
 
 
 def _or_nothing(rows: list[Row], at: int, width: int) -> Row:
@@ -202,13 +245,14 @@ def _rule(
     pane: ReviewPane,
     which: tuple[int, HunkView],
     look: Look,
+    widths: Widths,
     *,
-    cells: int,
     is_here: bool,
 ) -> Row:
     """The line above a conflict: which one it is, and what its result is the result of."""
     place, hunk = which
     count = len(pane.file.hunks) if pane.file else 0
+    cells = widths.whole
     is_open = hunk.choice is None
     ink = Ink(Role.CLASH, bold=is_here) if is_here or is_open else LINE
     where = cut_end(f", {hunk.where}", cells // 4) if hunk.where else ""
@@ -217,7 +261,7 @@ def _rule(
     row: list[Span] = [Span(dash * 2, ink), Span(name, ink if is_open else TEXT)]
     if is_here:
         title, ending = result_title(pane, look)
-        row.append(Span(dash * max(cells // 3 - row_width(row) + 2, 1), ink))
+        row.append(Span(dash * max(widths.target + 4 - row_width(row), 1), ink))
         said = [Span(" result"), *title[1:], Span(", ", MUTED)] if title[1:] else [Span(" ")]
         row += [*said, *ending, Span(" ")]
     row.append(Span(dash * max(cells - row_width(row), 0), ink))

@@ -161,6 +161,11 @@ class ReviewPane:
         return self.offers[self.cursor] if 0 <= self.cursor < len(self.offers) else None
 
     @property
+    def shows_result(self) -> bool:
+        """Say if the whole result can be shown: all is resolved, and the merge is a worker's."""
+        return bool(self.shown and self.shown.is_resolved and not self.shown.doing)
+
+    @property
     def open_count(self) -> int:
         """Return how many matters are open."""
         return sum(matter.is_open for matter in self.matters)
@@ -174,9 +179,12 @@ class ReviewPane:
         else:
             self.cursor = max(min(self.cursor + by, len(self.offers) - 1), 0)
 
-    def to_matter(self, by: int) -> None:
+    def to_matter(self, by: int) -> bool:
         """To the next matter."""
-        self.to(max(min(self.at + by, len(self.matters) - 1), 0))
+        at = max(min(self.at + by, len(self.matters) - 1), 0)
+        was_there = at == self.at
+        self.to(at)
+        return not was_there
 
     def to_file(self, by: int) -> bool:
         """To the first matter of the next file."""
@@ -202,7 +210,7 @@ class ReviewPane:
     def to_open(self, by: int) -> bool:
         """To the next matter that is open, round the end."""
         count = len(self.matters)
-        for offset in range(1, count + 1):
+        for offset in range(1, count):
             index = (self.at + by * offset) % count
             if self.matters[index].is_open:
                 self.to(index)

@@ -5,6 +5,7 @@ from tui.kit.screen import Board, Controller
 from tui.kit.scrolled import Scrolled
 from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.model import ReviewPane
+from tui.words.ends import idea_of, no_further
 
 _MODES = ("auto", "columns", "card")
 _MOST_CONTEXT = 300
@@ -48,19 +49,38 @@ class Moving(Controller):
         return self.is_whole or self.pane.merged is not None
 
     def by_side(self, by: int) -> None:
-        self.pane.to_matter(by)
+        self._to_matter(by, "side")
+
+    def by_hunk(self, by: int) -> None:
+        self._to_matter(by, "hunk")
+
+    def _to_matter(self, by: int, way: str) -> None:
+        pane = self.pane
+        if pane.matters and not pane.to_matter(by):
+            self.refuse(
+                idea_of(way, by), no_further("conflict", by, range(len(pane.matters)), pane.at)
+            )
 
     def by_end(self, by: int) -> None:
         self.pane.to(0 if by < 0 else len(self.pane.to_decide) - 1)
 
     def by_unit(self, by: int) -> None:
-        self.pane.to_file(by)
+        self._to_file(by, "unit")
 
-    by_hunk, by_file = by_side, by_unit
+    def by_file(self, by: int) -> None:
+        self._to_file(by, "file")
+
+    def _to_file(self, by: int, way: str) -> None:
+        here = self.pane.matter
+        if here is not None and not self.pane.to_file(by):
+            files = {matter.file for matter in self.pane.matters}
+            self.refuse(idea_of(way, by), no_further("file", by, files, here.file))
 
     def by_next(self, by: int) -> None:
-        if not self.pane.to_open(by):
-            self.refuse("next" if by > 0 else "previous", "no conflict is open")
+        pane = self.pane
+        if not pane.to_open(by):
+            opened = [at for at, matter in enumerate(pane.matters) if matter.is_open]
+            self.refuse(idea_of("next", by), no_further("open conflict", by, opened, pane.at))
 
     def by_scroll(self, by: int) -> None:
         self.scroll = max(self.scroll + 8 * by, 0)
@@ -85,7 +105,7 @@ class Moving(Controller):
 
     def do_diff(self) -> None:
         """Each side to the base, or side to side; when all is decided, the whole result."""
-        if self.pane.shown and self.pane.shown.is_resolved and not self.pane.shown.doing:
+        if self.pane.shows_result:
             self.session.diff_against = "target"
             self.screen.go("diff")
             return

@@ -100,8 +100,8 @@ class Needs(Controller):
     def ask(self, idea: str) -> str:
         """Return why no agent can be asked about it."""
         view, hunk = self.pane.shown, self.pane.hunk
-        if view is not None and view.doing:
-            return "your own merge has no agent"
+        if view is not None and view.doing and view.assist is None:
+            return "the manifest names no agent: `review: {assist: {agent: NAME}}` names one"
         asked = hunk.asked if hunk else ""
         return f"{asked} has been asked already" if asked else self.hunk(idea)
 

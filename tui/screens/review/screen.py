@@ -133,7 +133,8 @@ class ReviewScreen(Board):
                 return merged_page(self.pane, width, context=moving.context)
             return whole_page(self.pane, scene.run, width, now=scene.now, context=moving.context)
         keys = keys_of(self.session.keymap)
-        look = Look(keys, moving.context, moving.scroll, moving.is_side_to_side)
+        widths = self.session.widths
+        look = Look(keys, moving.context, moving.scroll, moving.is_side_to_side, widths)
         is_roomy = moving.mode == "auto" and self.size.width >= COLUMNS_FROM
         is_wide = moving.mode == "columns" or is_roomy
         draw = columns if is_wide and fits(self.pane, width, height) else card
@@ -182,7 +183,7 @@ class ReviewScreen(Board):
             return way.label
         if self.pane.shown and self.pane.shown.doing and idea == "land":
             return "write it"
-        if idea == "diff" and self.pane.shown and self.pane.shown.is_resolved:
+        if idea == "diff" and self.pane.shows_result:
             return "result"
         if idea == "back":
             return "leave" if self.session.is_alone else ""

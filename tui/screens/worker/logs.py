@@ -5,7 +5,7 @@ knows at which row each item begins, so that only the rows on screen are ever in
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.messages.logs import LogKind, LogLine, LogLines
@@ -225,17 +225,26 @@ class Log:
 
     def to_next(self, by: int) -> bool:
         """Go to the next hit of the search, or the next error where nothing is searched."""
-        return self._to(i for i in self._further(by) if self._matters(self.items[i]))
+        return self.to(self.is_next, by)
 
-    def to_tool(self, by: int) -> bool:
-        """Go to the next tool call."""
-        return self._to(i for i in self._further(by) if self.items[i].line.kind is LogKind.TOOL)
+    def to(self, wanted: Callable[[int], bool], by: int) -> bool:
+        """Go to the next item that is wanted."""
+        return self._to(filter(wanted, self._further(by)))
 
-    def to_turn(self, by: int) -> bool:
-        """Go to the next place where the agent begins to speak, or a human does."""
-        return self._to(i for i in self._further(by) if self._begins(i))
+    def all(self, wanted: Callable[[int], bool]) -> list[int]:
+        """Return the items that are wanted."""
+        return list(filter(wanted, range(len(self.items))))
 
-    def _begins(self, index: int) -> bool:
+    def is_next(self, index: int) -> bool:
+        """Say if an item is a hit of the search, or an error where nothing is searched."""
+        return self._matters(self.items[index])
+
+    def is_tool(self, index: int) -> bool:
+        """Say if an item is a tool call."""
+        return self.items[index].line.kind is LogKind.TOOL
+
+    def begins_turn(self, index: int) -> bool:
+        """Say if the agent begins to speak at an item, or a human does."""
         kind = self.items[index].line.kind
         return kind in _SPEAKS and (not index or self.items[index - 1].line.kind is not kind)
 

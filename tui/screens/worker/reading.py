@@ -5,6 +5,7 @@ from functools import partial
 
 from engine.messages.logs import LogKind
 from tui.controllers import Going
+from tui.keys.ideas import PAIRS
 from tui.kit.deeds import is_edit
 from tui.kit.screen import Board, Controller
 from tui.kit.scrolled import Scrolled
@@ -13,6 +14,7 @@ from tui.screens.worker.files import Files
 from tui.screens.worker.lines import Item
 from tui.screens.worker.logs import DETAILS, Log
 from tui.screens.worker.tabs import LOG, TITLES, Attempts
+from tui.words.ends import idea_of, no_further
 
 
 class Reading(Controller):
@@ -71,19 +73,23 @@ class Reading(Controller):
     by_tab = by_side
 
     def by_next(self, by: int) -> None:
-        if not self.log.to_next(by):
-            what = f"hits for /{self.log.query}" if self.log.query else "errors"
-            self.refuse("next" if by > 0 else "previous", f"no more {what}")
+        query = self.log.query
+        one, several = (f"{name} for /{query}" if query else "" for name in ("hit", "hits"))
+        self._to(self.log.is_next, idea_of("next", by), one or "error", several)
 
     def by_unit(self, by: int) -> None:
-        self.log.to_tool(by)
+        self._to(self.log.is_tool, idea_of("unit", by), "tool call")
 
     def by_turn(self, by: int) -> None:
         self.show(LOG)
-        if not self.log.to_turn(by):
-            where = "after" if by > 0 else "before"
-            key = "next_turn" if by > 0 else "previous_turn"
-            self.refuse(key, f"there is no message {where} this one")
+        self._to(self.log.begins_turn, idea_of("turn", by), "message")
+
+    def _to(self, wanted: Callable[[int], bool], idea: str, what: str, several: str = "") -> None:
+        """Go to the next item that is wanted, or say why there is none."""
+        log, by = self.log, PAIRS[idea][1]
+        if not log.to(wanted, by):
+            reason = no_further(what, by, log.all(wanted), log.cursor, plural=several)
+            self.refuse(idea, reason)
 
     # Searching.
 

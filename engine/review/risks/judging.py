@@ -26,11 +26,13 @@ _MOST_COMMITS = 200
 _MOST_COVERAGE = 32 << 20
 _COVERAGE = ("coverage.xml", "lcov.info", "coverage/lcov.info")
 _SIZE, _NAMED = 50, 4
-_SECRET = re.compile(r"\[redacted ([\w-]+)")
 _LICENCE = re.compile(r"copyright|spdx-license|licen[cs]ed under", re.IGNORECASE)
-_LICENCE_FILE = re.compile(r"(?:.*/)?(?:LICEN[CS]E|COPYING|NOTICE)[^/]*", re.IGNORECASE)
+_LICENCE_FILE = re.compile(
+    r"(?:.*/)?(?:LICEN[CS]E|COPYING|NOTICE)S?(?:[-_][\w-]+(?:\.\d+)*)?(?:\.(?:txt|md|rst|html|lesser))?",
+    re.IGNORECASE,
+)
 _TEST = re.compile(
-    r"(?:.*/)?(?:tests?|spec|__tests__)/.*|.*(?:_test|\.test|\.spec|/test_[^/]*)\.\w+"
+    r"(?:.*/)?(?:tests?|spec|__tests__)/.*|.*(?:_test|\.test|\.spec)\.\w+|(?:.*/)?test_[^/]*\.\w+"
 )
 _PUBLIC = re.compile(
     r"(?:async )?def ([a-z]\w*)|class ([A-Z]\w*)"  # Python
@@ -39,6 +41,7 @@ _PUBLIC = re.compile(
     r"|func (?:\([^)]*\) )?([A-Z]\w*)|type ([A-Z]\w*) "  # Go
     r"|\s*public (?:[\w<>\[\],.?]+ )*([A-Za-z]\w*)\("  # Java, C#
 )
+_SOURCE = re.compile(r"<source>([^<]*)</source>")
 _CLASS = re.compile(r'<class\b[^>]*\bfilename="([^"]*)"')
 _LINE = re.compile(r'<line\b[^>]*\bnumber="(\d+)"[^>]*\bhits="0"')
 
@@ -51,9 +54,14 @@ class Coverage:
     missed: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def of(self, path: str) -> frozenset[int]:
-        """Return the lines of a file that were missed; a report may know it by a longer path."""
-        found = (lines for name, lines in self.missed.items() if _is_same(name, path))
-        return next(found, frozenset())
+        """Return the lines of a file that were missed.
+
+        A report may know it by a longer or a shorter path. One that names it exactly is believed
+        first, then the one that differs least.
+        """
+        named = [name for name in self.missed if _is_same(name, path)]
+        nearest = min(named, key=lambda name: abs(len(name) - len(path)), default="")
+        return self.missed.get(nearest, frozenset())
 
 
 class _Reason(NamedTuple):
@@ -112,13 +120,16 @@ def _lines(hunks: Sequence[FileHunk]) -> Iterator[_Changed]:
 def _of_text(path: str, lines: Sequence[_Changed]) -> Iterator[_Reason]:
     """Yield what the lines say: secrets, licences, public names."""
     added = "\n".join(line.text for line in lines if line.mark == "+")
-    kinds = dict.fromkeys(_SECRET.findall(Redactor().text(added)))
-    if kinds:
+    redactor = Redactor()
+    redactor.text(added)
+    if kinds := redactor.counts:
         yield _Reason(100.0 * len(kinds), f"adds what looks like a secret: {', '.join(kinds)}")
     if _LICENCE_FILE.fullmatch(path) or any(_LICENCE.search(line.text) for line in lines):
         yield _Reason(40.0, "changes a license or copyright line")
-    removed = [_PUBLIC.match(line.text) for line in lines if line.mark == "-"]
-    names = dict.fromkeys(name for found in removed if found for name in found.groups() if name)
+    kept = {line.text for line in lines if line.mark == "+"}  # what only moved is as it was
+    gone = (line.text for line in lines if line.mark == "-" and line.text not in kept)
+    found = filter(None, map(_PUBLIC.match, gone))
+    names = dict.fromkeys(name for one in found for name in one.groups() if name)
     if names and not _TEST.fullmatch(path):
         few = ", ".join(list(names)[:_NAMED]) + ("…" if len(names) > _NAMED else "")
         yield _Reason(min(10.0 * len(names), 40.0), f"changes public names: {few}")
@@ -166,14 +177,19 @@ def read_coverage(project: Path) -> Coverage:
                 text = file.read(_MOST_COVERAGE).decode(errors="replace")
         except OSError:
             continue
-        return Coverage(name=name, missed=_cobertura(text) if name.endswith("xml") else _lcov(text))
+        missed = _cobertura(text) if name.endswith("xml") else _lcov(text)
+        within = f"{project}/"
+        here = {named.removeprefix(within): lines for named, lines in missed.items()}
+        return Coverage(name=name, missed=here)
     return Coverage()
 
 
 def _cobertura(text: str) -> dict[str, frozenset[int]]:
     parts = _CLASS.split(text)[1:]
+    sources = [source.strip().rstrip("/") for source in _SOURCE.findall(text)]
+    root = f"{sources[0]}/" if len(sources) == 1 and sources[0].startswith("/") else ""
     return {
-        name: frozenset(map(int, _LINE.findall(body)))
+        f"{root}{name}": frozenset(map(int, _LINE.findall(body)))
         for name, body in zip(parts[::2], parts[1::2], strict=True)
     }
 
@@ -184,6 +200,7 @@ def _lcov(text: str) -> dict[str, frozenset[int]]:
     for line in text.splitlines():
         if line.startswith("SF:"):
             name = line.removeprefix("SF:")
+            found.setdefault(name, set())
         number, _, hits = line.removeprefix("DA:").partition(",")
         if line.startswith("DA:") and hits.partition(",")[0] == "0" and number.isdigit():
             found.setdefault(name, set()).add(int(number))

@@ -1,0 +1,1 @@
+"""Tell which files of a change deserve the first look, and why."""
