@@ -65,7 +65,7 @@ class Asked:
 
     `command` is the whole command that it wants to run; `is_editable` where its client runs another
     one that a human writes in its place. `needs_human` where no kept answer may answer it: what it
-    wants is not known exactly, or it wants several things at once.
+    wants is known only from a terminal, or it wants several things at once.
     """
 
     id: str

@@ -232,8 +232,8 @@ class Question:
         danger: What the command would do that cannot be taken back; empty where nothing is known.
         command: The whole command that a permission is about, where it is about one.
         is_editable: The agent's client runs another command that a human writes in its place.
-        needs_human: No kept answer answers it: plait does not know exactly what it is about, or
-            it is about several commands at once.
+        needs_human: No kept answer answers it: plait knows it only from a terminal, or it is about
+            several commands at once.
     """
 
     id: str

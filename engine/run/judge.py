@@ -191,7 +191,7 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
     is_kept = command.is_for_run or command.scope is not None
     if asked.needs_human and is_kept and not command.pattern:
         return c.Refused(
-            "this answer cannot be kept: plait does not know the request exactly, or it is for "
+            "this answer cannot be kept: plait knows the request only from a terminal, or it is for "
             "several commands",
             hint="Answer it once.",
         )

@@ -121,7 +121,8 @@ def test_clean_takes_what_is_kept_elsewhere_and_restore_brings_it_back(repositor
     assert repository.plait("cancel", "--all").code in {0, 1}
     for worker in ("shout/worker_2", "grow/worker_1"):
         repository.plait("reject", worker)
-    repository.plait("clean")
+    said = repository.plait("clean").out
+    assert "its work has not landed yet\n  branch plait/" in said
     trashed = [line.split()[0] for line in repository.plait("restore").out.splitlines()]
     name = next(name for name in trashed if ".shout.worker_2." in name)
     back = repository.plait("restore", name)

@@ -159,6 +159,14 @@ def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_
     assert "as a remote" in read.stderr
 
 
+def test_a_request_is_not_decided_by_words_that_contradict(
+    built: RepositoryBuilder, requested: str
+):
+    told = plait(built, "review", "7", "--target", "--incoming", path=requested)
+    assert told.returncode == 2
+    assert "cannot both apply" in told.stderr
+
+
 def test_a_request_into_a_branch_called_head_is_read(built: RepositoryBuilder, requested: str):
     built.git("push", "-q", "origin", "main:head")
     gh = Path(requested, "gh")

@@ -6,12 +6,26 @@ from functools import lru_cache
 from engine.limits import Dimension
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase, StopCause
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, row_width, words
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    clickable,
+    cut_middle,
+    row_width,
+    words,
+)
 from tui.kit.bars import Hint
-from tui.kit.frames import framed
+from tui.kit.frames import framed, title_room
 from tui.kit.meters import meter
 from tui.words.asking import choices_of, who_asks_alike
 from tui.words.cutting import cut_path, wrap, wrap_whole
+from tui.words.doable import why_not
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
@@ -45,10 +59,13 @@ def card(
     room = height - 6
     evidence = [*evidence[:room], *[()] * (room - len(evidence))]
     rows = [reason, (), *evidence, (), keys]
-    title = (glyph(look_of(worker)), Span(" "), *name_of(worker, step))
-    if worker.worker in scene.marks:
-        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
+    marks = (MARK, Span(" ")) if worker.worker in scene.marks else ()
+    lead = (*marks, glyph(look_of(worker)), Span(" "))
+    title = (
+        *lead,
+        *cut_middle(name_of(worker, step), title_room(size[0], ending) - row_width(lead)),
+    )
     ground = Role.PANEL if worker.worker in scene.risen else None
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)
 
@@ -181,7 +198,7 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     elif step.is_choice_due:
         then = f"choose 1 of {len(step.workers)}"
     else:
-        then = "then land"
+        then = "read, approve, land"
     reason = words(chip(look_of(worker)), Span(f"  {then}", TEXT))
     refused = Badge.LAND_REFUSED in worker.badges and worker.error
     evidence = [check_text(worker), change_text(worker) or words("no change")]
@@ -207,10 +224,15 @@ _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, lis
 
 
 def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
-    """The keys that answer what a card asks, without opening it."""
+    """Return the keys that answer what a card asks, without opening it: those that work now."""
     alike = who_asks_alike(scene.run.workers if scene.run else (), worker)
     answers = _to_question(worker, len(alike)) if alike else _answers(worker, step)
-    return [Hint(scene.key(idea), label, idea) for idea, label in answers]
+    is_opened = worker.worker in scene.opened
+    return [
+        Hint(scene.key(idea), label, idea)
+        for idea, label in answers
+        if idea not in scene.forbidden and not why_not(idea, worker, step, is_opened=is_opened)
+    ]
 
 
 def _to_question(worker: WorkerView, alike: int) -> list[tuple[str, str]]:
@@ -237,6 +259,8 @@ def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
             return [("merge", "how to land"), ("diff", "diff")]
         case _ if step.is_choice_due:
             return [("diff", "diff"), ("yes", "choose"), ("no", "reject")]
+        case _ if Badge.APPROVED in worker.badges:
+            return [("land", "land"), ("diff", "diff")]
         case _:
             return [("diff", "diff"), ("yes", "approve"), ("land", "land")]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import NamedTuple, Protocol
 
 from engine.messages.commands import Seen
@@ -18,10 +19,12 @@ from tui.words.clean import clean, clean_name
 from tui.words.comments import Comment
 from tui.words.figures import how_long, lasting
 from tui.words.filtering import named_filter
+from tui.words.reasons import PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of, in_order, step_of
 from tui.words.unshown import Unshown
 
+_REST_S = 2.0
 _GRACE_S = 2.0
 """An engine that is silent for less than this is not called lost."""
 
@@ -91,7 +94,7 @@ class Session:
 
     What screens draw and what keys act on is one frame: a view of the engine that `look` took. The
     cursor is a name, and nothing but a key moves it: a view in which its worker is gone leaves it
-    on nothing.
+    on nothing. In another run that took the screen it comes to rest after a while (`rest`).
     """
 
     bridge: Bridge
@@ -141,6 +144,7 @@ class Session:
     _frame: EngineView | None = None
     _of_run: str = ""
     _held_run: str = ""
+    _adrift_since: float | None = None
     _asked: tuple[object, ...] = (None, None, None, None)
     """The frame and the wishes that `_run` answers: a frame asks for its run a hundred times."""
     _run: RunView | None = None
@@ -161,7 +165,22 @@ class Session:
         elif self._of_run != run.run:  # it took the screen by itself: no key meant its workers
             self.worker = ""
             self.marks.clear()
+            self._adrift_since = monotonic()
         self._of_run = run.run
+
+    def rest(self, fingered_at: float) -> None:
+        """Put the cursor on the first worker of a run that took the screen by itself.
+
+        Until it has been seen, and no key has come, for a while, a key may be meant for the run
+        that was on screen before.
+        """
+        run, since = self.run, self._adrift_since
+        if since is None or run is None or not run.workers:
+            return
+        if self.worker:
+            self._adrift_since = None
+        elif monotonic() - max(since, fingered_at) >= _REST_S:
+            self.worker, self._adrift_since = in_order(run)[0].worker, None
 
     def open_run(self, run: str) -> None:
         """Look at another run because a key said so, its first worker under the cursor."""
@@ -231,6 +250,20 @@ class Session:
         run = self.run.run if self.run else ""
         return (run, worker.worker, worker.attempt) in self.opened_diffs
 
+    def _opened(self, run: RunView | None) -> frozenset[str]:
+        """Return the workers of a run whose diff has been looked at, as it is now."""
+        if run is None or not self.opened_diffs:
+            return frozenset()
+        return frozenset(w.worker for w in run.workers if self.has_opened(w))
+
+    def why_forbidden(self, idea: str) -> str:
+        """Return why this console refuses an idea whatever is under the cursor; empty else."""
+        if self.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
+            return "this is a replay"
+        if idea in READ_ONLY_IDEAS and (self.is_read_only or self.view.is_read_only):
+            return "this console only watches"
+        return ""
+
     def live(self) -> int:
         """Return how many workers live, in all runs."""
         open_runs = [run for run in self.view.runs if run.ended_at is None]
@@ -251,6 +284,8 @@ class Session:
             fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
             risen=frozenset(worker for of, worker in self.risen if of == run_id),
             keys=self.keymap.shown_by_idea,
+            opened=self._opened(run),
+            forbidden=frozenset(filter(self.why_forbidden, READ_ONLY_IDEAS | PLAYED_OVER)),
             banner=self._banner(now),
             is_alone=self.is_alone,
             is_plain=self.palette.is_plain,

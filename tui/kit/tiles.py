@@ -3,12 +3,12 @@
 from engine.limits import Dimension, Level
 from engine.messages.results import Change, StepView, WorkerView
 from engine.phases import Phase
-from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, spread, words
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, cut_middle, fit, row_width, spread, words
 from tui.kit.deeds import deed_rows, newest_height
-from tui.kit.frames import framed
+from tui.kit.frames import framed, title_room
 from tui.kit.meters import is_nearly, meter, strip
 from tui.words.cutting import cut_command
-from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
+from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
 from tui.words.looks import MARK, WALLS, chip, glyph, look_of
 from tui.words.said import (
     badge_row,
@@ -21,7 +21,7 @@ from tui.words.said import (
     wall_level,
 )
 from tui.words.scene import Scene
-from tui.words.standing import candidate_of, clock_of, name_of
+from tui.words.standing import candidate_of, clock_of, is_in_plain_folder, name_of
 
 _BAR = 12
 _NARROW, _NARROWER = 36, 34
@@ -44,10 +44,13 @@ def tile(
 ) -> list[Row]:
     """A worker's tile of exactly this size."""
     rows = _inside(worker, step, scene, size)
-    title = (_dot(worker, scene), Span(" "), *name_of(worker, step))
-    if worker.worker in scene.marks:
-        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
+    marks = (MARK, Span(" ")) if worker.worker in scene.marks else ()
+    lead = (*marks, _dot(worker, scene), Span(" "))
+    title = (
+        *lead,
+        *cut_middle(name_of(worker, step), title_room(size[0], ending) - row_width(lead)),
+    )
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused)
 
 
@@ -178,6 +181,9 @@ def change_row(worker: WorkerView, cells: int) -> Row:
 def _changed(worker: WorkerView) -> Row:
     """Return its change; say what is known where there is none to be seen."""
     change = present_change(worker)
+    if is_in_plain_folder(worker):
+        kept = len(change.artifacts) if change else 0
+        return words(Span(some(kept, "artifact"), TEXT) if kept else "a plain folder has no diff")
     if change is None and worker.phase in _LOOKED_AT:
         return words("change is not known yet")
     return (

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from engine.limits import KINDS, Dimension, Enforcement, Level
+from engine.messages.logs import LogKind
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
@@ -150,12 +151,34 @@ def tool_text(worker: WorkerView, now: float) -> str:
 
     A title that begins with the tool's name says both.
     """
-    name, _, title = (worker.tool or "").partition("  ")
-    has_name = title.casefold().startswith(name.casefold())
-    said = title if title and has_name else f"{name} {title}".rstrip()
+    said = _tool_said(worker.tool or "")
     if not said or worker.tool_since is None:
         return said
     return f"{lasting(now - worker.tool_since)} {said}"
+
+
+def _tool_said(tool: str) -> str:
+    name, _, title = tool.partition("  ")
+    has_name = title.casefold().startswith(name.casefold())
+    return title if title and has_name else f"{name} {title}".rstrip()
+
+
+_OF_AGENT = frozenset({LogKind.SAYS, LogKind.THOUGHT, LogKind.TOOL})
+
+
+def doing_text(worker: WorkerView, now: float) -> str:
+    """Return what it does, else what it said or did last; output where nothing else is known."""
+    if tool := tool_text(worker, now):
+        return tool
+    told = (
+        deed for deed in reversed(worker.lately) if deed.kind in _OF_AGENT and deed.text.strip()
+    )
+    deed = next(told, None)
+    if deed is None:
+        return worker.last_lines[-1] if worker.last_lines else ""
+    if deed.kind is LogKind.TOOL:
+        return ", ".join(filter(None, (" ".join(_tool_said(deed.text).split()), deed.result)))
+    return deed.text.strip().split("\n")[0]
 
 
 def mind_text(worker: WorkerView) -> str:
@@ -221,8 +244,7 @@ def now_text(
     phrase = _PHRASES.get(worker.phase)
     if phrase:
         return phrase(worker, step)
-    doing = tool_text(worker, now) or (worker.last_lines[-1] if worker.last_lines else "")
-    return badge_text(worker, now) or cut_command(doing, cells)
+    return badge_text(worker, now) or cut_command(doing_text(worker, now), cells)
 
 
 def _failure_text(worker: WorkerView, _: StepView) -> str:

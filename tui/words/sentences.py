@@ -11,7 +11,7 @@ from tui.words.figures import countdown
 from tui.words.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
 from tui.words.scene import Scene
 from tui.words.served import served_text
-from tui.words.standing import short_name
+from tui.words.standing import is_in_plain_folder, short_name
 
 _Said = tuple[str, str]
 """The sentence itself, and in muted ink what follows from it."""
@@ -112,6 +112,8 @@ def _running(worker: WorkerView, _: StepView, now: float) -> _Said:
     if badge:
         return f": {badge}.", ""
     where = f" on {worker.branch}" if worker.branch else ""
+    if is_in_plain_folder(worker):
+        where = " in a plain folder, which has no diff"
     return f" is {worker.phase.lower().replace('_', ' ')}{where}.", ""
 
 

@@ -32,6 +32,13 @@ from tui.words.standing import Band, bands_of, in_order
 _DETAILS = range(-4, 3)
 """The sizes, from a table over small tiles to large ones; 0 is what the room suggests."""
 
+_FIRST = {
+    Phase.REVIEWING: ("land", "diff", "yes", "retry_with"),
+    Phase.CONFLICTED: ("merge", "diff", "retry", "retry_with"),
+    Phase.FAILED: ("retry", "retry_with", "diff"),
+}
+"""The keys of the footer for one that needs a human, in the order in which its card has them."""
+
 
 class FleetScreen(Board):
     """The screen that everything begins and ends with."""
@@ -146,8 +153,8 @@ class FleetScreen(Board):
         if here and here.questions:
             asked = ("yes", "yes_wide", "no", "edit", "steer")
             return ("down", "open", *asked, "pause", "mark", "pick")
-        if here and here.phase is Phase.REVIEWING:
-            return ("down", "open", "diff", "yes", "land", "retry_with", "no", "mark", "pick")
+        if here and here.phase in _FIRST:
+            return ("down", "open", *_FIRST[here.phase], "no", "mark", "pick")
         return ("down", "open", "diff", "no", "retry", "steer", "pause", "mark", "less", "palette")
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
