@@ -271,7 +271,7 @@ class RaySite:
         if not there:
             names = ", ".join(self.cluster.resources) or "any kind"
             raise WorkspaceError(
-                f"the cluster {names} has no live node of {self.cluster.name}",
+                f"the cluster {self.cluster.name} has no live node of {names}",
                 hint="`plait sites` lists the live nodes and what they have.",
             )
         return tuple(there)
