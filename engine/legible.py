@@ -1,4 +1,4 @@
-"""Show names so that a human can tell them apart, whatever an agent put into them.
+"""Show names so that a human can tell them apart, whatever an agent put into them; shorten lines.
 
 A file name may hold any byte. Drawn as they are, two names can look the same, or one like a
 harmless other: a bell that is drawn as nothing, a mark that turns the reading direction, a blank at
@@ -26,6 +26,8 @@ FAR_APART = re.compile(r" {40,}")
 """Blanks that push the text behind them out of sight."""
 _BYTES = range(0xDC80, 0xDD00)
 _ASCII, _BMP = 0x80, 0x10000
+SUBJECT = 72
+"""The characters that git and its hosts show of a commit's subject."""
 
 
 def legible_name(text: str) -> str:
@@ -46,6 +48,18 @@ def legible_line(text: str) -> str:
         " " if char in "\t\n\r" else _code(char) if _is_hidden(char) and char != " " else char
         for char in text
     ).strip()
+
+
+def cut_at_word(text: str, most: int = SUBJECT) -> str:
+    """Return a text of at most so many characters, cut between two words, with a mark for the rest.
+
+    A word that takes most of the room is cut all the same.
+    """
+    if len(text) <= most:
+        return text
+    head = text[: most - 1]
+    words = head if text[most - 1] == " " else head.rpartition(" ")[0]
+    return f"{(words if len(words) > most // 3 else head).rstrip(' ,;:.')}…"
 
 
 def hides(text: str) -> bool:

@@ -20,7 +20,8 @@ from urllib.parse import quote
 _PEM = r"PRIVATE KEY(?: BLOCK)?-----"
 _PRIVATE_KEY = (
     rf"-----BEGIN [A-Z0-9 ]*{_PEM}"
-    rf"(?:[\s\S]{{0,20000}}?-----END [A-Z0-9 ]*{_PEM}|[A-Za-z0-9+/=\s\\:,-]*)"
+    # A key holds no other: without that, each beginning would be read to the end of the text.
+    rf"(?:(?:[^-]|-(?!----BEGIN )){{0,20000}}?-----END [A-Z0-9 ]*{_PEM}|[A-Za-z0-9+/=\s\\:,-]*)"
 )
 _BEGIN = r"(?:(?<![A-Za-z])|(?<=\\[nrtbf]))"
 """Not within a word; a digit, an underscore or an escaped line end may stand before a token."""
@@ -33,7 +34,6 @@ _SHAPES = {
     "slack-token": r"xox[abeoprs]-[\w-]{10,}|xapp-\d-[\w-]{10,}"
     r"|hooks\.slack\.com/services/[A-Za-z0-9/]{20,}",
     "google-key": r"AIza[\w-]{35}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}",
-    "jwt": r"eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*",
     "npm-token": r"npm_[A-Za-z0-9]{36}",
     "pypi-token": r"pypi-[\w-]{50,}",
     "stripe-key": r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{20,}",
@@ -47,10 +47,13 @@ _SHAPES = {
 }
 # The secret is a part of these: the group of the same name.
 _PLACED = {
+    # Whether there is one is looked at only once in each word, however often it says "eyJ".
+    "jwt": r"(?<![\w-])(?=[\w-]+\.eyJ[\w-]{{4,}}\.)[\w-]*?"
+    rf"{_BEGIN}(?P<{{}}>eyJ[\w-]{{{{8,}}}}\.eyJ[\w-]{{{{4,}}}}\.[\w-]*)",
     "authorization": r"(?i:authorization|x-api-key|x-auth-token|private-token)"
     r"[\"'\\]*\s*[:=]\s*[\"'\\]*(?:(?i:bearer|basic|token|digest)\s+)?(?P<{}>[\w.~+/=-]{{8,}})",
     "bearer-token": r"\b[Bb]earer\s+(?P<{}>[\w.~+/=-]{{20,}})",
-    "url-password": r"\b[A-Za-z][A-Za-z0-9+.-]*://"
+    "url-password": r"\b[A-Za-z][A-Za-z0-9+.-]{{0,40}}://"
     r"(?:[^\s/:@\"'<>\[\]{{}}]*:(?P<{}>[^\s/@\"'<>\[\]{{}}]+)@)",
     "url-token": r"\bhttps?://(?P<{}>[A-Za-z0-9_-]{{20,}})@",
 }
@@ -96,7 +99,7 @@ KEY_LIKE = re.compile(
 )
 """Names of what is secret: `API_KEY`, `dbPassword`, `auth_token`."""
 _NAMED = re.compile(
-    rf"(?P<name>{KEY_LIKE.pattern.removeprefix('(?i)')})[\w.-]*"
+    rf"(?P<name>{KEY_LIKE.pattern.removeprefix('(?i)')})[\w.-]{{0,80}}"
     r"[\"'\\]*\s*(?:=>|:=|[:=])\s*(?P<open>\\?[\"']?)"
     r"(?P<value>[A-Za-z0-9+/=_.~!@#$%^&*-]{8,})",
     re.IGNORECASE,

@@ -304,6 +304,8 @@ class PlaitApp(Sequences):
                 self._tell_problems()
         if self.session.view.trying:  # any shell may take it back, which no engine tells
             self.session.bridge.nudge()
+        if self.board:
+            self.session.rest(self.board.fingered_at)
         self.redraw()
 
     def _read_themes(self) -> None:

@@ -3,6 +3,7 @@
 A row is a tuple of spans; a span is text with one ink; an ink names roles, never colours.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -12,6 +13,7 @@ from unicodedata import category, east_asian_width
 if TYPE_CHECKING:  # the first frame needs nothing of the engine
     from engine.terminal.pens import Pen
 
+_FEW = 24
 _SHORT = 400
 """Longer texts are foreign lines, which are not worth remembering."""
 
@@ -246,6 +248,38 @@ def slice_row(row: Row, start: int, stop: int) -> Row:
             kept.append(Span(_slice_text(text, start - at, stop - at), ink))
         at += cells
     return tuple(kept)
+
+
+def wrapped(row: Row, cells: int, most: int) -> list[Row]:
+    """Break a row at blanks into rows of at most so many cells; the last of `most` is cut."""
+    text, room = "".join(span.text for span in row), max(cells, 1)
+    rows: list[Row] = []
+    start = end = 0
+    for word in re.finditer(r"\S+", text):
+        begins, end_before, end = width_of(text[: word.start()]), end, width_of(text[: word.end()])
+        if len(rows) == most - 1:
+            break
+        if end - start > room and begins > start:
+            rows.append(slice_row(row, start, end_before))
+            start = begins
+        while end - start > room and len(rows) < most - 1:
+            rows.append(slice_row(row, start, start + room))
+            start += room
+    return [*rows, cut_row(slice_row(row, start, width_of(text.rstrip())), room)]
+
+
+def cut_middle(row: Row, cells: int) -> Row:
+    """Return a row that loses its middle where it does not fit: names differ at either end.
+
+    In few cells only the end stays, which says most.
+    """
+    whole = row_width(row)
+    if whole <= cells:
+        return row
+    head = (cells - 1) // 3 if cells >= _FEW else 0
+    tail = max(cells - 1 - head, 0)
+    row = (*slice_row(row, 0, head), Span("…", MUTED), *slice_row(row, whole - tail, whole))
+    return row if cells > 0 else ()
 
 
 def moved(row: Row, by: int, cells: int) -> Row:

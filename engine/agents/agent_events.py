@@ -65,8 +65,8 @@ class Asked:
 
     `command` is the whole command that it wants to run; `is_editable` where its client runs another
     one that a human writes in its place. `given` is the whole input of a tool that is about neither
-    a command nor a file. `needs_human` where no kept answer may answer it: what it
-    wants is not known exactly, or it wants several things at once.
+    a command nor a file. `needs_human` where no kept answer may answer it: what it wants is known
+    only from a terminal, or it wants several things at once.
     """
 
     id: str

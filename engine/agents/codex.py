@@ -41,7 +41,9 @@ from engine.values import dataclass
 _LIMIT_REACHED = re.compile(
     r"usage limit|rate limit|quota exceeded|exceeded your current quota|\b429\b", re.IGNORECASE
 )
-_UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
+_UNAUTHORIZED = re.compile(
+    r"\b401\b|not logged in|log ?in again|token.{0,200}expired", re.IGNORECASE
+)
 LOGIN_OF_CODEX = LoginTraces(variables=KEYS_OF_CODEX, files=(".codex/auth.json",))
 _ENDINGS = {"completed": "done", "declined": "denied"}
 

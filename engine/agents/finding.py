@@ -25,7 +25,7 @@ from engine.errors import AgentError
 from engine.plan.model import AgentChoice
 from engine.values import dataclass
 
-_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
+_VERSION = re.compile(r"\d{1,9}\.\d{1,9}(?:\.\d{1,9})?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
 
 

@@ -74,6 +74,8 @@ class OwnStream(Reading):
         self.wants_closing = speaks
         self._speaks = speaks
         self._is_proved_by_exit = is_proved_by_exit
+        if is_proved_by_exit:
+            self.called = "the command"
         self._printed: list[str] = []
         self._printed_size = 0
         self._asks_by_litellm = asks_by_litellm

@@ -128,6 +128,9 @@ class Closing:
 class Reading(ABC):
     """One attempt's stream, read line by line; subclasses give records their meaning."""
 
+    called = "the agent"
+    """The words for it in an error."""
+
     wants_closing = True
     """Without a closing record the attempt has not ended well, whatever its exit code."""
 
@@ -337,17 +340,19 @@ class Reading(ABC):
     def _error(self, ending: Ending) -> str:
         if ending.not_started is not None:
             why = ending.not_started
-            return f"the agent could not be started: {why}; `plait agents` lists installed agents"
+            return (
+                f"{self.called} could not be started: {why}; `plait agents` lists installed agents"
+            )
         if ending.cause is not None:
-            return f"the agent was stopped: {ending.cause}"
+            return f"{self.called} was stopped: {ending.cause}"
         if self.closing is not None and self.closing.error:
             return self.closing.error
         if ending.signal is not None:
-            return f"the agent was killed by signal {ending.signal}"
+            return f"{self.called} was killed by signal {ending.signal}"
         if ending.exit_code != 0:
-            return f"the agent ended with exit code {ending.exit_code}{self._last_words()}"
+            return f"{self.called} ended with exit code {ending.exit_code}{self._last_words()}"
         if self.wants_closing and self.closing is None:
-            return f"the agent ended without reporting that it was done{self._last_words()}"
+            return f"{self.called} ended without reporting that it was done{self._last_words()}"
         return ""
 
     def _about_model(self, error: str) -> str:

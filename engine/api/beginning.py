@@ -14,18 +14,16 @@ import anyio.to_thread
 from engine.agents.contract import FoundAgent
 from engine.agents.registry import find_agents
 from engine.api.looking import machine_rows
-from engine.api.plans import is_manifest, read_inside
+from engine.api.plans import MANIFEST, is_manifest, manifest_in
 from engine.errors import EngineError
 from engine.git.runner import Repo, Where
 from engine.limits import Enforcement
 from engine.plan.agents import choose_agent
 from engine.plan.model import AgentChoice
 from engine.plan.starter import GuessedCheck, guessed_check
-from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest
 from engine.values import dataclass
 
-MANIFEST = "plait.yaml"
 _LONGEST_MANIFEST = 1_000_000
 _MOST_FILES = 50_000
 
@@ -90,7 +88,7 @@ async def look_for_beginnings(
 
     async def probe() -> None:
         nonlocal rows
-        rows = await machine_rows(env)
+        rows = await machine_rows(env, folder=folder)
 
     async def list_files() -> None:
         nonlocal files
@@ -117,7 +115,7 @@ async def _files(folder: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _beginnings(folder: Path, found: tuple[FoundAgent, ...], env: Mapping[str, str]) -> Beginnings:
-    manifest = _manifest(folder, MANIFEST) or Manifest()
+    manifest = manifest_in(folder) or Manifest()
     agents = tuple(_offered(manifest, found, env))
     named = manifest.runtime.agent or next(iter(manifest.agents), "")
     best = sorted(agents, key=lambda agent: (not agent.is_installed, agent.login is None))
@@ -129,15 +127,6 @@ def _beginnings(folder: Path, found: tuple[FoundAgent, ...], env: Mapping[str, s
         check_from=check.file if check else "",
         manifests=tuple(_manifests(folder)),
     )
-
-
-def _manifest(folder: Path, name: str) -> Manifest | None:
-    """Return a manifest of the folder; None where there is none, or one that is wrong."""
-    try:
-        data = read_inside(folder, name)
-        return load_manifest(data, file=name, read=partial(read_inside, folder))
-    except (EngineError, OSError, ValueError):
-        return None
 
 
 def _offered(
@@ -191,7 +180,7 @@ def _manifests(folder: Path) -> Iterator[tuple[str, str]]:
                 continue
         except (OSError, ValueError):
             continue
-        manifest = _manifest(folder, path.name)
+        manifest = manifest_in(folder, path.name)
         names = [one.name for one in manifest.pipelines] if manifest else [""]
         for name in names:
             yield path.name, name

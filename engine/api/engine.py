@@ -39,6 +39,7 @@ from engine.messages.questions import (
     WaitIdle,
 )
 from engine.messages.results import EngineView, RunReport, RunView, StepResult
+from engine.patterns.background import Background
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
 from engine.port.as_heard import AsHeard
@@ -404,7 +405,8 @@ async def _tasks_of(place: Place, stack: AsyncExitStack) -> TaskGroup:
     stack.push_async_callback(anyio.to_thread.run_sync, place.store.keep_summaries)
     tasks = await stack.enter_async_context(anyio.create_task_group())
     if place.repo is not None:
-        tasks.start_soon(place.repo.standing.serve)
+        # Without standing gits, each question starts its own.
+        Background(tasks).start_soon(place.repo.standing.serve, failed=None)
     return tasks
 
 

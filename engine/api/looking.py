@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 
 from engine.agents.registry import adapters, bare_request
+from engine.api.plans import runtime_in
 from engine.api.reaching import reach
 from engine.clock import SystemClock
 from engine.errors import AgentError, PlanError, WorkspaceError
@@ -19,9 +20,9 @@ from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Dimension, Enforcement, Level
 from engine.messages.questions import ReadRun
 from engine.messages.results import LoginUse
-from engine.plan.model import AgentChoice, PermissionMode, Plan
+from engine.plan.model import AgentChoice, PermissionMode, Plan, Runtime
 from engine.review.change import left_out_note
-from engine.sandbox.ladder import doctor, report
+from engine.sandbox.ladder import report
 from engine.sandbox.probe import probe
 from engine.site.gate import check_client
 from engine.site.place import Place, find_place
@@ -34,20 +35,27 @@ from engine.work.replay import output_bytes
 
 
 async def machine_rows(
-    environment: Mapping[str, str] | None = None, *, plan: Plan | None = None
+    environment: Mapping[str, str] | None = None,
+    *,
+    plan: Plan | None = None,
+    folder: Path | None = None,
 ) -> tuple[Enforcement, ...]:
-    """Return what this machine can enforce, one row per dimension, with how to get more.
+    """Return how each dimension holds for a run here, one row each, with how to get more.
 
     Args:
         environment: Of the user; this process's own where it is not given.
-        plan: Whose openings and network count; without one it is the best that can be had.
+        plan: Whose openings and network count.
+        folder: Whose `plait.yaml` counts where there is no plan; without one, what is the default.
     """
     env = dict(environ if environment is None else environment)
     home = await anyio.to_thread.run_sync(make_state_home, env)
     machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
-    if plan is None:
-        return doctor(machine)
-    rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan.runtime, env), {})
+
+    def told() -> tuple[Enforcement, ...]:
+        runtime = plan.runtime if plan else runtime_in(folder) if folder else Runtime()
+        return report(machine, asked_by(runtime, env), {})
+
+    rows = await anyio.to_thread.run_sync(told)
     return tuple(replace(row, value="") for row in rows)
 
 

@@ -9,12 +9,15 @@ from typing import Any
 
 from engine.agents.script import ScriptInvalid
 from engine.agents.scripted import check_script
-from engine.errors import PlanError
+from engine.errors import EngineError, PlanError
 from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import PlanDefaults, make_plan
-from engine.plan.model import Plan
+from engine.plan.model import Plan, Runtime
+from engine.plan.runtime import runtime_of
 from engine.spec.load import load_manifest, manifest_from
 from engine.spec.pipeline import Manifest
+
+MANIFEST = "plait.yaml"
 
 
 def plans_in(path: Path) -> tuple[Plan, ...]:
@@ -98,14 +101,29 @@ def plan_for_prompts(
         SpecError: That manifest is wrong.
         PlanError: No plan can be made; AgentNotFound where an agent is none.
     """
-    path = folder / "plait.yaml"
+    path = folder / MANIFEST
     manifest = None
     if path.is_file():
         read = partial(read_inside, folder)
-        manifest = load_manifest(path.read_bytes(), file="plait.yaml", read=read)
+        manifest = load_manifest(path.read_bytes(), file=MANIFEST, read=read)
     return plan_from_prompts(
         prompts, agents, models=models, replicas=replicas, manifest=manifest, defaults=defaults
     )
+
+
+def runtime_in(folder: Path) -> Runtime:
+    """Return the settings of a run in a folder: its `plait.yaml`'s; the defaults if it has none."""
+    manifest = manifest_in(folder) or Manifest()
+    return runtime_of(manifest.runtime, workers=manifest.runtime.max_concurrent_workers)
+
+
+def manifest_in(folder: Path, name: str = MANIFEST) -> Manifest | None:
+    """Return a manifest of a folder; None where there is none, or one that is wrong."""
+    try:
+        data = read_inside(folder, name)
+        return load_manifest(data, file=name, read=partial(read_inside, folder))
+    except (EngineError, OSError, ValueError):
+        return None
 
 
 def read_inside(base: Path, path: str) -> bytes:

@@ -94,6 +94,8 @@ class AttemptEnded(WorkerFactBase):
         retry_at: The agent ended because of a rate limit that ends then.
         needs_login: Its login was refused, or has run out.
         is_asleep: It lost its network, and the machine had just slept.
+        exit_code: That of its program; None if it did not exit by itself. Earlier versions did not
+            note it.
     """
 
     ok: bool
@@ -107,6 +109,7 @@ class AttemptEnded(WorkerFactBase):
     retry_at: float | None = None
     needs_login: bool = False
     is_asleep: bool = False
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +191,13 @@ class Landed(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class UndoRequested(WorkerFactBase):
-    """A human wants a landing taken back."""
+    """A human wants a landing taken back.
+
+    Attributes:
+        by: Who wants it; earlier versions did not say.
+    """
+
+    by: Speaker | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -171,11 +171,11 @@ def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
     want_review(turn, turn.change(after))
 
 
-def undo_requested(turn: CoreTurn, w: Worker, _fact: f.UndoRequested) -> None:
+def undo_requested(turn: CoreTurn, w: Worker, fact: f.UndoRequested) -> None:
     """Move the target back; the worker follows once it has been."""
     prepared = w.landing.prepared
     if w.phase is Phase.LANDED and prepared is not None:
-        turn.change(replace(w, error=None))
+        turn.change(replace(w, landing=replace(w.landing, undoing=fact.by), error=None))
         undo = RevertLanding(**w.who, prepared=prepared)
         turn.effects.append(undo)
 
@@ -184,7 +184,12 @@ def landing_undone(turn: CoreTurn, w: Worker, fact: f.LandingUndone) -> None:
     """Go back to review, and stay there until a human lands it again."""
     after = replace(
         w,
-        landing=Landing(is_undone=True, is_by_hand=True),
+        landing=Landing(
+            is_undone=True,
+            undoing=w.landing.undoing,
+            undone_on=fact.target,
+            is_by_hand=True,
+        ),
         error=f"its landing on {fact.target} was undone",
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )

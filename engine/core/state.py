@@ -18,6 +18,7 @@ from engine.messages.results import (
     Outcome,
     Question,
 )
+from engine.messages.roles import Speaker
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
 from engine.values import dataclass
@@ -219,6 +220,8 @@ class Landing:
         prepared: The journalled detail of a landing that can only be rolled forward.
         landed: The commit that the target came to by it.
         is_undone: Its last landing was taken back, and it has not been landed since.
+        undoing: Who wants it taken back, or took it back, where that is known.
+        undone_on: The branch that it was taken back from.
         is_by_hand: A human took the landing back, or hunks of the change in hand: nothing lands it
             by itself any more.
         in_the_way: The user's own files that its last landing met with edits in them.
@@ -229,6 +232,8 @@ class Landing:
     prepared: str | None = None
     landed: str | None = None
     is_undone: bool = False
+    undoing: Speaker | None = None
+    undone_on: str = ""
     is_by_hand: bool = False
     in_the_way: tuple[str, ...] = ()
     is_carry_refused: bool = False

@@ -59,9 +59,14 @@ async def name_arrivals(
         )
         if left:
             notes += (f"{left} more refs do not name a commit and are not kept.",)
+    await offer(git, named)
+    return named, notes
+
+
+async def offer(git: InsideGit, named: Mapping[str, str]) -> None:
+    """Let our own git directory have these refs to be fetched, and no others."""
     lines = "".join(f"{oid} {ARRIVING}/{name}\n" for name, oid in sorted(named.items()))
     await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
-    return named, notes
 
 
 def _rank(ref: str) -> int:
@@ -143,8 +148,7 @@ class _Salvage:
         self.tries -= 1
         below = {parent for oid in sound for parent in self.parents[oid]}
         newest = [oid for oid in sound if oid not in below]
-        lines = "".join(f"{oid} {ARRIVING}/{LOST}{oid[:12]}\n" for oid in newest)
-        await to_thread.run_sync(Path(self.git.git_dir, "packed-refs").write_text, lines)
+        await offer(self.git, {f"{LOST}{oid[:12]}": oid for oid in newest})
         if await self.fetch(f"{LOST}*") is None:
             return
         if len(sound) == 1:

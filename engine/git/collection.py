@@ -2,15 +2,13 @@
 
 Whatever reads the agent's files runs inside its sandbox (`engine.git.inside`). What arrives is
 imported by a fetch that checks every object, under refs of the attempt's own, before anything is
-said about it. Collecting twice gives the same commits. Of files kept by LFS the contents behind the
-pointers are taken in too: no fetch of commits brings them along.
+said about it. Collecting twice gives the same commits. What is found late, once the work has been
+recorded, is kept beside it and moves nothing.
 """
 
-import hashlib
 import os
 import re
-import secrets
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,9 +17,9 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
-from engine.beneath import EntryKind, WalkEntry, Why, copy_as, list_tree, open_up
+from engine.beneath import Why, open_up
 from engine.errors import GitFailed
-from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals, salvage
+from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals, offer, salvage
 from engine.git.conversion import attributes_of
 from engine.git.disk_moment import DiskMoment
 from engine.git.embedded import Embedded, keep_embedded
@@ -35,14 +33,20 @@ from engine.git.inside import (
     read_refs,
     require_room,
 )
+from engine.git.large_files import take_large_files
+from engine.git.names import RefNames
 from engine.git.nested import point_to
 from engine.git.objects import (
+    RefMove,
+    RefMoved,
     TreeEntry,
     Wording,
     commit_bytes,
     few_refs_below,
+    move_refs,
     parse_entry,
     refs_below,
+    resolve,
     set_refs,
     tree_of,
 )
@@ -61,9 +65,6 @@ from engine.values import dataclass
 _MOST_REFUSALS = 8
 _MOST_SINGLE = 30
 """So many refs are fetched one by one where fetching all of them is refused."""
-_NAME = re.compile(rb"[0-9a-f]{64}")
-LARGE_FILES = "lfs/objects"
-"""The folder of LFS contents in a git directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +127,12 @@ class CollectRequest:
 
 
 async def collect(
-    repo: Repo, workspace: Workspace, request: CollectRequest
+    repo: Repo, workspace: Workspace, request: CollectRequest, *, is_late: bool = False
 ) -> CollectedChange | CollectRefused:
     """Import everything an attempt made, under its own refs, and put its branch there.
+
+    With `is_late`, neither its branch nor any ref of it moves: what none of them keeps comes
+    below `RefNames.left`.
 
     Raises:
         GitFailed: Git could not even try; nothing is lost, and trying again is harmless.
@@ -136,48 +140,57 @@ async def collect(
     if workspace.git_dir is None:
         tree = await tree_of(repo, workspace.base)
         return CollectedChange(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
-    source = Source(
-        worktree=await to_thread.run_sync(_tree_to_read, workspace),
-        agent_git=workspace.git_dir,
-        folder=Path(workspace.collect_dir, "git"),
-        index=Path(workspace.directory, "index"),
-        start=Path(workspace.directory, "start"),
-        attributes=await attributes_of(repo, workspace.base),
-    )
+    source = await _source(repo, workspace, workspace.git_dir)
     await to_thread.run_sync(clear_objects, source.agent_git)
     sight = await to_thread.run_sync(sight_of, source.agent_git)
     async with InsideGit.opened(repo, source, request.wrap) as git:
         began = await to_thread.run_sync(DiskMoment.now, workspace.path)
-        change, arrivals = await _gather(git, workspace, request, sight.refs)
+        known = await _recorded(repo, workspace) if is_late else None
+        change, arrivals = await _gather(git, workspace, request, sight.refs, known=known)
         await to_thread.run_sync(keep_index, git, workspace)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
         )
         change = replace(change, embedded=embedded)
-        refused, found = await _import(repo, git, workspace, arrivals)
-        if refused is not None:
-            flat = await _flattened(repo, git, workspace, (change, request, refused))
+        take = partial(_import, repo, git, workspace, is_late=is_late)
+        refused, found = await take(arrivals)
+        is_recorded = known is not None and change.head == known.commit
+        if refused is not None and not is_recorded:
+            flat = await _flattened(git, workspace, (change, request, refused), take)
             if flat is None:
                 return CollectRefused(
                     reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
                 )
             change, found = flat
-    large = (source.agent_git, git.git_dir)
-    await to_thread.run_sync(take_large_files, large, repo.common_dir)
+    await to_thread.run_sync(take_large_files, (source.agent_git, git.git_dir), repo.common_dir)
     tip = found.pop(workspace.refs.branch_ref, None)
+    is_whole = refused is None and not (change.set_aside or change.embedded)
+    if is_whole and workspace.refs.head in found:
+        head = (change.head, change.tree)
+        await to_thread.run_sync(partial(note_sight, workspace, sight, head, found, began=began))
+    if is_late:
+        return change
     change = _arrived(workspace, change, arrivals, found)
-    if refused is None and not (change.set_aside or change.embedded):
-        note_it = partial(note_sight, workspace, sight, change.tree, found, began=began)
-        await to_thread.run_sync(note_it)
     note = await settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 
 
+async def _source(repo: Repo, workspace: Workspace, git_dir: str) -> Source:
+    return Source(
+        worktree=await to_thread.run_sync(_tree_to_read, workspace),
+        agent_git=git_dir,
+        folder=Path(workspace.collect_dir, "git"),
+        index=Path(workspace.directory, "index"),
+        start=Path(workspace.directory, "start"),
+        attributes=await attributes_of(repo, workspace.base),
+    )
+
+
 async def _flattened(
-    repo: Repo,
     git: InsideGit,
     workspace: Workspace,
     what: tuple[CollectedChange, CollectRequest, str],
+    take: "_Take",
 ) -> tuple[CollectedChange, dict[str, str]] | None:
     """Import the files as one commit, because the history was not accepted.
 
@@ -189,7 +202,7 @@ async def _flattened(
     for _ in range(_MOST_REFUSALS):
         head = await commit_inside(git, change.tree, workspace.base, request)
         arrivals, _ = await name_arrivals(git, head, {}, author=request.author)
-        again, found = await _import(repo, git, workspace, arrivals)
+        again, found = await take(arrivals)
         if again is None:
             notes = (*change.notes, note)
             return replace(change, head=head, has_left_over=True, notes=notes), found
@@ -255,27 +268,43 @@ def _is_empty(worktree: str) -> bool:
     return all(path.name == ".git" for path in Path(worktree).iterdir())
 
 
+async def _recorded(repo: Repo, workspace: Workspace) -> TreeOf | None:
+    """Return the head that is recorded, with its tree."""
+    head = await resolve(repo, workspace.refs.head)
+    return None if head is None else TreeOf(head, await tree_of(repo, head))
+
+
 async def _gather(
-    git: InsideGit, workspace: Workspace, request: CollectRequest, seen: AgentRefs
+    git: InsideGit,
+    workspace: Workspace,
+    request: CollectRequest,
+    seen: AgentRefs,
+    *,
+    known: TreeOf | None,
 ) -> tuple[CollectedChange, dict[str, str]]:
-    """Commit what was left over; the change, and what is to be imported for it, by name."""
+    """Commit what was left over; the change, and what is to be imported for it, by name.
+
+    Files that a known commit has are not committed again, under another name or time.
+    """
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
     usable, kinds = await git.head_and_kinds(seen.head, list(own.values()))
     notes = [f"The agent had not finished its {what}." for what in _under_way(own)]
     stock = await _stock(git, workspace, request, usable)
     start, staged = stock.start, stock.staged
-    head = start
-    if staged.tree != stock.had:
-        head = await commit_inside(git, staged.tree, start, request)
+    head = arriving = start
+    if known is not None and staged.tree == known.tree:
+        head = known.commit
+    elif staged.tree != stock.had:
+        head = arriving = await commit_inside(git, staged.tree, start, request)
     kept = {ref: oid for ref, oid in own.items() if oid in kinds}
     missing = sorted(own.keys() - kept.keys())
     notes += [f"The agent's {ref} named an object that does not exist." for ref in missing[:20]]
-    known = [head, workspace.base, *kept.values(), *before.refs.values()]
-    lost = await _lost(git, seen, known)
+    reached = [arriving, workspace.base, *kept.values(), *before.refs.values()]
+    lost = await _lost(git, seen, reached)
     refs = kept | {f"{LOST}{oid[:12]}": oid for oid in lost}
     arrivals, said = await name_arrivals(
-        git, head, refs, author=request.author, most=request.most_refs
+        git, arriving, refs, author=request.author, most=request.most_refs
     )
     notes += (*staged.notes, *seen.notes, *said)
     links = await _known_links(git, workspace.base) if staged.links else frozenset()
@@ -284,7 +313,7 @@ async def _gather(
         head=head,
         tree=staged.tree,
         found_on=seen.found_on,
-        has_left_over=head != start,
+        has_left_over=arriving != start,
         set_aside=staged.set_aside,
         ignored=staged.ignored,
         embedded=(
@@ -432,32 +461,58 @@ async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[st
     return [line[0] for line in lines if line[0] not in parents]
 
 
-async def _import(
-    repo: Repo, git: InsideGit, workspace: Workspace, arrivals: Mapping[str, str]
-) -> tuple[str | None, dict[str, str]]:
-    """Bring everything here; where a side ref is refused, at least the head.
+_Imported = tuple[str | None, dict[str, str]]
+"""The reason if not even the head arrived, and the workspace's refs and branch as they are then."""
+_Take = Callable[[Mapping[str, str]], Awaitable[_Imported]]
 
-    Returns why not even that, and the workspace's refs and branch as they stand then.
-    """
-    pinned, branch = workspace.refs.pinned, workspace.refs.branch_ref
+
+async def _import(
+    repo: Repo,
+    git: InsideGit,
+    workspace: Workspace,
+    arrivals: Mapping[str, str],
+    *,
+    is_late: bool,
+) -> _Imported:
+    """Bring everything here; where a side ref is refused, at least the head."""
+    names = workspace.refs
+    pinned, branch = names.pinned, names.branch_ref
     had = await few_refs_below(repo, pinned, branch)
+    folder = names.left if is_late else pinned
+    if is_late:
+        kept = {oid for ref, oid in had.items() if ref != branch}
+        arrivals = {name: oid for name, oid in arrivals.items() if oid not in kept}
+        await offer(git, arrivals)
     if set(arrivals.values()) <= set(had.values()):  # no object is new, as when looking once more
-        due = {f"{pinned}/{name}": oid for name, oid in arrivals.items()}
+        due = {f"{folder}/{name}": oid for name, oid in arrivals.items()}
         with suppress(GitFailed):  # one stands where the folder of another would be
             await set_refs(repo, sorted(due.items() - had.items()), say="plait: collect")
-            return None, had | due
-    refused = await fetch_from(repo, git, f"+{ARRIVING}/*:{pinned}/*")
+            return None, await _once(repo, names, had | due)
+    refused = await fetch_from(repo, git, f"+{ARRIVING}/*:{folder}/*")
     if refused is not None:
-        refused = await _fetched(repo, git, pinned, "head")
+        refused = await _fetched(repo, git, folder, "head") if "head" in arrivals else None
         for name in sorted(arrivals.keys() - {"head"})[:_MOST_SINGLE]:
-            await _fetched(repo, git, pinned, name)
+            await _fetched(repo, git, folder, name)
         here = await refs_below(repo, pinned)
         missing = sorted(set(arrivals.values()) - set(here.values()))
-        await salvage(git, missing, workspace.base, partial(_fetched, repo, git, pinned))
+        await salvage(git, missing, workspace.base, partial(_fetched, repo, git, folder))
     found = await refs_below(repo, pinned, branch)
-    if refused is None and found.get(workspace.refs.head) != arrivals["head"]:
+    if refused is None and arrivals.get("head") not in {None, found.get(f"{folder}/head")}:
         refused = "the head did not arrive"
-    return refused, found
+    return refused, await _once(repo, names, found)
+
+
+async def _once(repo: Repo, names: RefNames, found: Mapping[str, str]) -> dict[str, str]:
+    """Delete what was left late and is recorded by now; return the refs that stand then."""
+    late = f"{names.left}/"
+    recorded = {
+        oid for ref, oid in found.items() if ref != names.branch_ref and not ref.startswith(late)
+    }
+    gone = {ref: oid for ref, oid in found.items() if ref.startswith(late) and oid in recorded}
+    for ref, oid in gone.items():
+        with suppress(RefMoved):
+            await move_refs(repo, [RefMove(ref, None, oid)], say="plait: recorded")
+    return {ref: oid for ref, oid in found.items() if ref not in gone}
 
 
 def _arrived(
@@ -527,44 +582,3 @@ def lead_inside(workspace: Workspace) -> None:
     """
     if workspace.admin is not None and workspace.gitfile is None and workspace.git_dir is not None:
         point_to(workspace.path, workspace.git_dir)
-
-
-def take_large_files(sources: Iterable[str], common_dir: str) -> int:
-    """Copy LFS contents from git directories into the user's, each proved by its name; how many."""
-    taken = 0
-    for source in sources:
-        for entry in list_tree(source, is_entered=_may_hold):
-            if (
-                isinstance(entry, WalkEntry)
-                and entry.kind is EntryKind.FILE
-                and _is_content(entry.path)
-            ):
-                taken += _take(source, entry.path, common_dir)
-    return taken
-
-
-def _may_hold(path: bytes) -> bool:
-    return b"lfs/objects".startswith(path) or path.startswith(b"lfs/objects/")
-
-
-def _is_content(path: bytes) -> bool:
-    return path.startswith(b"lfs/objects/") and bool(_NAME.fullmatch(path.rpartition(b"/")[2]))
-
-
-def _take(source: str, path: bytes, common_dir: str) -> bool:
-    name = os.fsdecode(path.rpartition(b"/")[2])
-    target = Path(common_dir, LARGE_FILES, name[:2], name[2:4], name)
-    if target.exists():
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{name}.{secrets.token_hex(6)}")
-    if not copy_as(source, path, target.parent, draft.name).files:
-        return False
-    with draft.open("rb") as written:
-        is_genuine = hashlib.file_digest(written, "sha256").hexdigest() == name
-        os.fsync(written.fileno())
-    if is_genuine:
-        draft.replace(target)
-    else:
-        draft.unlink()
-    return is_genuine

@@ -53,6 +53,19 @@ class RefNames:
         return f"{self.pinned}/edited"
 
     @property
+    def left(self) -> str:
+        """The folder of refs that keep what its workspace held when it was examined for removal.
+
+        Only what the other refs of the attempt do not keep is there.
+        """
+        return f"{self.pinned}/left"
+
+    @property
+    def left_head(self) -> str:
+        """The ref of the commit that has the files as they were then."""
+        return f"{self.left}/head"
+
+    @property
     def late(self) -> str:
         """The folder of refs that keep what came after the attempt was given up."""
         return f"refs/plait/@late/{self.attempt.path}"

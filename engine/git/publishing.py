@@ -22,7 +22,7 @@ _SLOW_S = 600.0
 
 
 _NUMBER = re.compile(r"#?\d+|https?://.*/pull/\d+(?:[/?#].*)?")
-_FIELDS = ("number", "title", "body", "baseRefName", "url")
+_FIELDS = ("number", "title", "body", "baseRefName", "headRefOid", "url")
 _REQUESTS = "refs/plait/pulls"
 
 
@@ -185,6 +185,12 @@ async def fetch_request(repo: Repo, request: str, environment: Mapping[str, str]
         await _run(repo, ("git", "fetch", *options, source, *moves), environment)
     except GitFailed as failed:
         raise WorkspaceError(f"it could not be fetched: {failed.stderr.strip()}") from failed
+    if await resolve(repo, found.head_ref) != said["headRefOid"]:
+        raise WorkspaceError(
+            f"request #{number} of {source} is not {said['url']}",
+            hint="Add the repository of that page as a remote. If it is one, fetch again: somebody "
+            "has just pushed.",
+        )
     return found
 
 

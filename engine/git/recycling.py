@@ -38,7 +38,7 @@ class Reuse:
     Attributes:
         index: What git knows of its files, from before an agent was in it.
         base: The commit that the tree was filled from, and how many files it has.
-        head: The commit that the attempt came to, from which the trash can make the tree again.
+        head: The commit that has the files, from which the trash can make the tree again.
         rule: How to tell the files that nobody has touched.
     """
 
@@ -59,7 +59,7 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     if found is None or known is None:
         return None
     files = sum(map(len, known.values()))
-    head = await resolve(repo, released.refs.head)
+    head = await resolve(repo, removed.files or released.refs.head)
     if head is None or not await _is_near(repo, found.base, base, files):
         return None
     known = await _without(repo, known, (found.base, head))

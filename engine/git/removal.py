@@ -16,13 +16,14 @@ from anyio import CancelScope, to_thread
 
 from engine.beneath import join, remove_tree
 from engine.errors import WorkspaceError
+from engine.git.arrivals import LOST
 from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.diff import is_ancestor
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
-from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
+from engine.git.objects import RefMove, RefMoved, is_id, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
-from engine.git.seen_before import forget_sight, is_as_collected
+from engine.git.seen_before import collected_as, forget_sight
 from engine.git.workspace import NOTE, Strategy, Workspace, fill
 from engine.git.worktrees import admin_dir, checkouts, drop_entry, put_in_place
 from engine.private import private_folder
@@ -36,10 +37,16 @@ TREE = "tree"
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalVerdict:
-    """A verdict on removing a workspace. With no reasons to stay it may go."""
+    """A verdict on removing a workspace. With no reasons to stay it may go.
+
+    Attributes:
+        files: The commit that has its files: the attempt's head, or another if something was done
+            there after the attempt was recorded. Empty if nobody looked.
+    """
 
     workspace: Workspace
     reasons: tuple[str, ...] = ()
+    files: str = ""
 
     @property
     def is_safe(self) -> bool:
@@ -53,17 +60,24 @@ class Removed:
 
     Attributes:
         head: The commit with those that are not there any more: another workspace began with them.
+        files: As `RemovalVerdict.files`. The labels of earlier versions lack it: there, removing a
+            workspace moved the head.
     """
 
     workspace: Workspace
     kept_in: str
     head: str = ""
+    files: str = ""
 
 
-async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> RemovalVerdict:
+async def examine(
+    repo: Repo, workspace: Workspace, request: CollectRequest, *, is_asked: bool = False
+) -> RemovalVerdict:
     """Judge if a workspace may go: it is as it was collected, or is collected once more.
 
-    Ignored files do not keep it: they go to the trash with it, whole.
+    What was done there since the attempt was recorded is kept beside its head, and moves neither
+    the head nor the branch. With `is_asked` they stay although nothing is recorded: it is not to go
+    now. Ignored files do not keep it: they go to the trash with it, whole.
     """
     busy = await to_thread.run_sync(processes_in, workspace.path)
     if busy:
@@ -71,9 +85,12 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         return RemovalVerdict(workspace=workspace, reasons=(f"{names} is working in it",))
     if workspace.strategy is Strategy.DIRECTORY:
         return await to_thread.run_sync(_examine_directory, workspace)
-    if await is_as_collected(repo, workspace, request.wrap):
-        return RemovalVerdict(workspace=workspace)
-    change = await collect(repo, workspace, request)
+    await keep_detached(repo, workspace)
+    files = await collected_as(repo, workspace, request.wrap)
+    if files is not None:
+        return RemovalVerdict(workspace=workspace, files=files)
+    is_late = is_asked or await resolve(repo, workspace.refs.head) is not None
+    change = await collect(repo, workspace, request, is_late=is_late)
     if isinstance(change, CollectRefused):
         reason = f"plait did not accept its work: {change.reason}"
         return RemovalVerdict(workspace=workspace, reasons=(reason,))
@@ -87,7 +104,28 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         for one in change.embedded
         if one.bundle is None
     ]
-    return RemovalVerdict(workspace=workspace, reasons=tuple(reasons))
+    return RemovalVerdict(workspace=workspace, reasons=tuple(reasons), files=change.head)
+
+
+async def keep_detached(repo: Repo, workspace: Workspace) -> None:
+    """Keep the commits on which only the HEAD of a linked worktree stands: it goes with that."""
+    # By its path: one that was restored has another entry than the one that was noted.
+    places = [one for one in await checkouts(repo) if one.path == workspace.path]
+    head = await to_thread.run_sync(_detached_head, places[0].git_dir) if places else None
+    if head is None:
+        return
+    others = ("--branches", "--tags", "--remotes", "--glob=refs/plait")
+    if await repo.read("rev-list", "--max-count=1", head, "--not", *others):
+        ref = f"{workspace.refs.left}/{LOST}{head[:12]}"
+        await set_refs(repo, [(ref, head)], say="plait: detached HEAD")
+
+
+def _detached_head(admin: str) -> str | None:
+    try:
+        said = Path(admin, "HEAD").read_text().strip()
+    except OSError:  # its entry is gone
+        return None
+    return said if is_id(said) else None
 
 
 def _examine_directory(workspace: Workspace) -> RemovalVerdict:
@@ -143,7 +181,7 @@ async def remove(repo: Repo, verdict: RemovalVerdict, trash: Path) -> Removed:
         await to_thread.run_sync(forget_sight, workspace)
         async with repo.lock.held():
             await drop_entry(repo, Path(workspace.path))
-    return Removed(workspace=workspace, kept_in=str(kept_in))
+    return Removed(workspace=workspace, kept_in=str(kept_in), files=verdict.files)
 
 
 async def forget(repo: Repo, workspace: Workspace, *, with_branch: bool) -> None:
@@ -190,26 +228,40 @@ async def restore(repo: Repo, removed: Removed) -> None:
         await to_thread.run_sync(_move_back, removed.kept_in, path, None)
         return
     names = workspace.refs
-    head = removed.head or await resolve(repo, names.head) or workspace.base
     async with repo.lock.held():
         await drop_entry(repo, path)
+        head, is_on_branch = await _standing(repo, names, workspace.base)
         reason = ("--lock", "--reason", f"plait {workspace.attempt}")
         words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout")
         await repo.run(*words, str(path), head, call=WRITE)
         admin = await to_thread.run_sync(admin_dir, path)
         if removed.head:
-            await _filled(repo, head, (path, admin))
+            await _filled(repo, removed.head, (path, admin))
             await to_thread.run_sync(_bring_back, Path(removed.kept_in), path)
         else:
             await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
         where = Where(git_dir=admin, worktree=repo.void)
         await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
-        is_taken = any(place.branch == names.branch_ref for place in await checkouts(repo))
-        if not is_taken:
+        if is_on_branch:
             if await resolve(repo, names.branch_ref) is None:
                 await set_refs(repo, [(names.branch_ref, head)], say="plait: restore")
             where = Where(git_dir=admin)
             await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=where)
+
+
+async def _standing(repo: Repo, names: RefNames, base: str) -> tuple[str, bool]:
+    """Return the commit that a restored worktree stands on, and whether on the worker's branch.
+
+    That has more commits where the user added some. It is not of this attempt where it lacks the
+    head of this one, or is checked out.
+    """
+    head = await resolve(repo, names.head) or base
+    tip = await resolve(repo, names.branch_ref)
+    if any(place.branch == names.branch_ref for place in await checkouts(repo)):
+        return head, False
+    if tip is None:
+        return head, True
+    return (tip, True) if await is_ancestor(repo, head, tip) else (head, False)
 
 
 async def _filled(repo: Repo, commit: str, place: tuple[Path, str]) -> None:

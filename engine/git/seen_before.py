@@ -1,8 +1,9 @@
 """Tell whether a workspace still is as it was collected, so that a second look at it is short.
 
-Collecting leaves the index that it worked with and a note: what the agent's repository said, and
-under which refs the work is kept. Whatever was done since shows in one of them, or in a file that
-differs from that index. Where anything does, or cannot be known, all is collected once more.
+Collecting leaves the index that it worked with and a note: what the agent's repository said, which
+commit has the files, and under which refs the work is kept. Whatever was done since shows in one of
+them, or in a file that differs from that index. Where anything does, or cannot be known, all is
+collected once more.
 
 The files are not read again where the kernel's own times say that none of them was touched since
 before the collection read them. No program can set these times.
@@ -58,33 +59,42 @@ def keep_index(git: InsideGit, workspace: Workspace) -> None:
 def note_sight(
     workspace: Workspace,
     sight: AgentSight,
-    tree: str,
+    head: tuple[str, str],
     kept: dict[str, str],
     *,
     began: DiskMoment | None,
 ) -> None:
     """Note that all of a workspace is kept under some refs, as it was at a sight.
 
-    `began` is before the first of its files was read.
+    `head` is the commit that has its files, with its tree. `began` is before the first of them was
+    read.
     """
-    note = _Note(sight=sight.digest, tree=tree, kept=kept, began=began)
+    commit, tree = head
+    note = _Note(sight=sight.digest, head=commit, tree=tree, kept=kept, began=began)
     Path(workspace.directory, _NOTE).write_text(json.dumps(note))
 
 
 def forget_sight(workspace: Workspace) -> None:
-    """Remove the note and the index, if there are any."""
-    for name in (_NOTE, _INDEX):
+    """Remove the note and the index, if there are any; a stray has no folder for them."""
+    for name in (_NOTE, _INDEX) if workspace.directory else ():
         Path(workspace.directory, name).unlink(missing_ok=True)
 
 
-async def is_as_collected(repo: Repo, workspace: Workspace, wrap: Wrap) -> bool:
-    """Return whether nothing that a collection would take has changed since the last one.
+async def collected_as(repo: Repo, workspace: Workspace, wrap: Wrap) -> str | None:
+    """Return the commit that has a workspace's files, as the last collection found them.
 
-    What git ignores is not looked at: it is in no commit, and goes to the trash with the rest.
+    None if anything that a collection would take may have changed since. What git ignores is not
+    looked at: it is in no commit, and goes to the trash with the rest.
     """
     note = await to_thread.run_sync(_noted, workspace)
+    if note is None or not await _is_as_noted(repo, workspace, wrap, note):
+        return None
+    return note.get("head", note["kept"].get(workspace.refs.head))
+
+
+async def _is_as_noted(repo: Repo, workspace: Workspace, wrap: Wrap, note: "_Note") -> bool:
     agent_git = workspace.git_dir
-    if note is None or agent_git is None:
+    if agent_git is None:
         return False
     if (await to_thread.run_sync(sight_of, agent_git)).digest != note["sight"]:
         return False
@@ -136,6 +146,7 @@ async def _is_tree(git: InsideGit, tree: str) -> bool:
 
 class _Note(TypedDict):
     sight: str
+    head: str
     tree: str
     kept: dict[str, str]
     began: DiskMoment | None

@@ -5,6 +5,7 @@ and the refs under which the attempt's work was kept.
 """
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from engine.git.conversion import attributes_of
 from engine.git.inside import InsideGit, Source
 from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
-from engine.git.removal import RemovalVerdict, processes_in
+from engine.git.removal import RemovalVerdict, keep_detached, processes_in
 from engine.git.runner import Repo
 from engine.git.staging import stage_all
 from engine.git.stumbling import past_obstacles
@@ -27,29 +28,34 @@ _SHOWN = 5
 
 
 async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVerdict:
-    """Judge if a tree of files may go: each must be in the commit that the attempt's refs keep.
+    """Judge if a tree of files may go: all must be in one commit that the attempt's refs keep.
 
     What the repository's rules ignore goes to the trash with it, whole.
     """
+    place = next((one for one in await checkouts(repo) if one.path == str(path)), None)
     workspace = Workspace(
         attempt=attempt,
         strategy=Strategy.WORKTREE,
         path=str(path),
         directory="",
         base="",
-        branch_prefix=await _prefix(repo, attempt, path),
+        branch_prefix=_prefix(attempt, (place.branch if place else None) or ""),
+        admin=place.git_dir if place else None,
     )
+    await keep_detached(repo, workspace)
     reason = await to_thread.run_sync(_why_not_looked_at, path)
-    head = await resolve(repo, workspace.refs.head)
-    if not reason and head is None:
+    names = workspace.refs
+    found = [await resolve(repo, ref) for ref in (names.head, names.left_head)]
+    heads = [head for head in found if head is not None]
+    if not reason and not heads:
         reason = "its run is gone, and no ref keeps its work"
-    if reason or head is None:
+    if reason:
         return RemovalVerdict(workspace=workspace, reasons=(reason,))
     try:
-        left = await _unkept(repo, path, head, await resolve(repo, workspace.refs.base))
+        files, reason = await _kept_by(repo, path, heads, await resolve(repo, names.base))
     except EngineError as error:
-        left = f"it could not be read: {error}"
-    return RemovalVerdict(workspace=workspace, reasons=(left,) if left else ())
+        files, reason = "", f"it could not be read: {error}"
+    return RemovalVerdict(workspace=workspace, reasons=(reason,) if reason else (), files=files)
 
 
 def _why_not_looked_at(path: Path) -> str:
@@ -62,8 +68,10 @@ def _why_not_looked_at(path: Path) -> str:
     return ""
 
 
-async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
-    """Return what of a tree is not in a commit; nothing if all of it is."""
+async def _kept_by(
+    repo: Repo, path: Path, heads: Sequence[str], base: str | None
+) -> tuple[str, str]:
+    """Return the commit that has all of a tree, or else what of it is in none."""
     async with scratch_folder(repo) as scratch:
         source = Source(
             worktree=str(path),
@@ -72,21 +80,21 @@ async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
             attributes=await attributes_of(repo, base) if base else None,
         )
         async with InsideGit.opened(repo, source, list) as git:
-            stage = partial(stage_all, git, str(path), onto=head, conversions=git)
+            stage = partial(stage_all, git, str(path), onto=heads[0], conversions=git)
             _, staged = await past_obstacles(str(path), stage)
     names = [os.fsdecode(one.path) for one in staged.set_aside if not one.is_empty]
     names += map(os.fsdecode, staged.embedded)
     if names:
-        return f"its run is gone, and {', '.join(names[:_SHOWN])} is in no commit"
-    if staged.tree != await tree_of(repo, head):
-        return "its run is gone, and it has files that are in no commit"
-    return ""
+        return "", f"its run is gone, and {', '.join(names[:_SHOWN])} is in no commit"
+    for head in heads:
+        if staged.tree == await tree_of(repo, head):
+            return head, ""
+    return "", "its run is gone, and it has files that are in no commit"
 
 
-async def _prefix(repo: Repo, attempt: AttemptId, path: Path) -> str:
-    """The prefix of its branch, as far as the worktree still says it."""
+def _prefix(attempt: AttemptId, branch: str) -> str:
+    """Return the prefix of its branch, as far as the worktree is still on it."""
     tail = RefNames(attempt, "").branch
-    for place in await checkouts(repo):
-        if place.path == str(path) and place.branch and place.branch.endswith(tail):
-            return place.branch.removeprefix("refs/heads/").removesuffix(tail)
-    return PREFIX
+    return (
+        branch.removeprefix("refs/heads/").removesuffix(tail) if branch.endswith(tail) else PREFIX
+    )

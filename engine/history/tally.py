@@ -20,6 +20,7 @@ from engine.store.store import JournalEntry
 from engine.values import dataclass
 
 _WAITS = frozenset({"REVIEWING", "CONFLICTED"})
+_MOST_TOKENS = 10**12  # an agent may report anything, and a database adds these up
 _AGAIN = frozenset({"QUEUED", "BACKING_OFF"})
 _DECIDES = frozenset({"Land", "Approve", "Choose", "Reject"})
 _Key = tuple[str, int]
@@ -207,7 +208,7 @@ class Tally:
             fact,
             ended=at,
             usd=used.get("usd"),
-            tokens=sum(known) if known else None,
+            tokens=min(sum(known), _MOST_TOKENS) if known else None,
             **_reasons(self._of(at, fact), fact),
         )
 

@@ -8,7 +8,6 @@ from typing import Any, Self, TypedDict
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
 from engine.agents.registry import adapter_named
 from engine.api import Engine, plain_errors
@@ -29,8 +28,8 @@ from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
 from engine.messages.commands import Conflicted, Refused, RetryWorker
 from engine.messages.events import Landed
+from engine.patterns import Background, Progress, settled
 from engine.patterns import Outcome as Ended
-from engine.patterns import Progress, settled
 from engine.phases import Phase
 from engine.plan.model import RetryMode
 
@@ -240,17 +239,18 @@ class Agent:
             await self._seat.do(_be_there)  # so that the engine is not closed between two forks
         outcomes: list[Ended[Reply]] = []
         with plain_errors():
-            async with anyio.create_task_group() as closing:
-                bound = [partial(work, closing=closing) for work in works]
+            async with anyio.create_task_group() as tasks:
+                bound = [partial(work, closing=Background(tasks)) for work in works]
                 outcomes += await settled(bound, limit=max_parallel_runs, progress=progress)
         return outcomes
 
-    async def _run_one(self, prompt: str, *, closing: TaskGroup) -> Reply:
+    async def _run_one(self, prompt: str, *, closing: Background) -> Reply:
         fork = self.fork()
         try:
             return await (fork.continue_turn if fork.history else fork.prompt)(prompt)
         finally:
-            closing.start_soon(_close, fork)  # the next one need not wait for that
+            # The next one need not wait for that; what cannot be closed stays to be cleaned.
+            closing.start_soon(_close, fork, failed=None)
 
     async def land(
         self, *, to: str | None = None, style: str | None = None

@@ -14,7 +14,7 @@ Generated = Callable[[bytes], bool]
 
 
 def beside(session: ResolutionSession, is_generated: Generated) -> ResolutionSession:
-    """Return the session with every generated file as the target has it, decided or not."""
+    """Return the session with every generated file of it as the target has it, decided or not."""
     conflicts = [conflict.path for conflict in session.conflicts]
     for path in filter(is_generated, list(session.resolutions)):
         session = session.reopen(path)

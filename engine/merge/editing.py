@@ -6,7 +6,8 @@ open, one that is gone is decided, and a marker left alone is a mistake that is 
 """
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from engine.merge.conflict import SideNames
@@ -14,13 +15,17 @@ from engine.merge.linediff import diff
 from engine.merge.text import ConflictHunk, HunkKey, join_all, split_lines
 
 _KEY = rb"(?P<key>[0-9a-f]{20}(?:\#[0-9]+)?)"
-_BLOCK = re.compile(
-    rb"^<{7} [^\n]*\[hunk " + _KEY + rb"\][ \t]*\r?\n"
-    rb".*?"
-    rb"^>{7} [^\n]*\[hunk (?P=key)\][ \t]*(?:\r?\n|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
+_OPENS = re.compile(rb"^<{7} [^\n]*\[hunk " + _KEY + rb"\][ \t]*\r?\n", re.MULTILINE)
+_CLOSES = re.compile(rb"^>{7} [^\n]*\[hunk " + _KEY + rb"\][ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _ALONE = re.compile(rb"^(?:<{7}|\|{7}|={7}|>{7}) [^\n]*\[hunk " + _KEY + rb"\]", re.MULTILINE)
+
+
+class _Marked(NamedTuple):
+    """A block between its markers: which hunk, and the bytes of the text that it covers."""
+
+    key: HunkKey
+    start: int
+    end: int
 
 
 class _Block(NamedTuple):
@@ -46,12 +51,12 @@ def marked(hunk: ConflictHunk, names: SideNames) -> bytes:
 
 def keys_marked(content: bytes) -> frozenset[HunkKey]:
     """The hunks that stand open in a text."""
-    return frozenset(HunkKey(block["key"].decode()) for block in _BLOCK.finditer(content))
+    return frozenset(span.key for span in _spans(content))
 
 
 def check_markers(content: bytes) -> None:
     """ValueError, with the line, where one of our markers stands without its others."""
-    rest = _BLOCK.sub(lambda block: b"\n" * block[0].count(b"\n"), content)
+    rest = _replaced(content, lambda _, text: b"\n" * text.count(b"\n"))
     alone = _ALONE.search(rest)
     if alone:
         line = rest.count(b"\n", 0, alone.start()) + 1
@@ -61,15 +66,15 @@ def check_markers(content: bytes) -> None:
 def filled(content: bytes, texts: Mapping[HunkKey, bytes]) -> bytes:
     """The text with these hunks decided; hunks that are not named stay as they are."""
 
-    def decide(block: re.Match[bytes]) -> bytes:
-        text = texts.get(HunkKey(block["key"].decode()))
+    def decide(span: _Marked, block: bytes) -> bytes:
+        text = texts.get(span.key)
         if text is None:
-            return block[0]
-        more = block.end() < len(content)
-        ending = b"\r\n" if block[0].endswith(b"\r\n") else b"\n"
+            return block
+        more = span.end < len(content)
+        ending = b"\r\n" if block.endswith(b"\r\n") else b"\n"
         return text + ending if more and text and not text.endswith(b"\n") else text
 
-    return _BLOCK.sub(decide, content)
+    return _replaced(content, decide)
 
 
 def written(before: bytes, after: bytes) -> dict[HunkKey, bytes] | None:
@@ -97,11 +102,38 @@ def written(before: bytes, after: bytes) -> dict[HunkKey, bytes] | None:
 def _blocks(content: bytes) -> list[_Block]:
     """Return the blocks, in lines."""
     blocks: list[_Block] = []
-    for found in _BLOCK.finditer(content):
-        start = content.count(b"\n", 0, found.start())
-        end = start + len(split_lines(found[0]))
-        blocks.append(_Block(HunkKey(found["key"].decode()), start, end))
+    line = at = 0
+    for span in _spans(content):
+        start = line + content.count(b"\n", at, span.start)
+        line, at = start + len(split_lines(content[span.start : span.end])), span.end
+        blocks.append(_Block(span.key, start, line))
     return blocks
+
+
+def _spans(content: bytes) -> Iterator[_Marked]:
+    """Yield the blocks in order: each opening marker with the first of its closing ones behind it.
+
+    Every line is read once, whatever stands open: either side may hold lines that look like ours.
+    """
+    closings: dict[bytes, list[tuple[int, int]]] = {}
+    for found in _CLOSES.finditer(content):
+        closings.setdefault(found["key"], []).append(found.span())
+    at = 0
+    for opening in _OPENS.finditer(content):
+        ends = closings.get(opening["key"], [])
+        index = bisect_left(ends, (opening.end(), 0))
+        if opening.start() >= at and index < len(ends):
+            at = ends[index][1]
+            yield _Marked(HunkKey(opening["key"].decode()), opening.start(), at)
+
+
+def _replaced(content: bytes, by: Callable[[_Marked, bytes], bytes]) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    for span in _spans(content):
+        parts += [content[at : span.start], by(span, content[span.start : span.end])]
+        at = span.end
+    return b"".join([*parts, content[at:]])
 
 
 def _one_line(name: str) -> str:

@@ -166,8 +166,17 @@ def _frame(texts: Lines) -> tuple[int, int]:
     most = shortest - start
     tail = next((i for i in range(most) if len({t[-1 - i] for t in texts}) > 1), most)
     shared = texts[0][len(texts[0]) - tail :]
-    closing = re.search(rb"[\])}]|\s*(?:#.*)?\r?\n", shared)
-    return start, len(shared) - closing.start() if closing else 0
+    closing = _closing(shared)
+    return start, 0 if closing is None else len(shared) - closing
+
+
+def _closing(text: bytes) -> int | None:
+    """Return where a list ends: at a bracket, or before the comment or blanks that end a line."""
+    ends = [at for bracket in (b"]", b")", b"}") if (at := text.find(bracket)) >= 0]
+    line, ending, _ = text.partition(b"\n")
+    if ending:
+        ends.append(len(line.partition(b"#")[0].rstrip()))
+    return min(ends, default=None)
 
 
 def writes_twice(hunk: ConflictHunk, text: bytes) -> bool:

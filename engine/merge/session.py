@@ -144,12 +144,22 @@ class ResolutionSession:
         self._check_markers(path, content or b"")
         return self._with(FileSet(path, self._fingerprint(path), content, mode))
 
-    def made(self, path: bytes, content: bytes, *, by: str, basis: str) -> "ResolutionSession":
-        """Put what a command made at a path; `basis` names what it made it from."""
+    def made(
+        self, path: bytes, content: bytes, *, by: str, basis: str, mode: str = REGULAR
+    ) -> "ResolutionSession":
+        """Put what a command made at a path; `basis` names what it made it from.
+
+        The mode is the one that is decided, or else the one that the merge gave; `mode` counts
+        where the file is in no conflict.
+        """
         if has_markers(content):
             raise ValueError("it has conflict markers")
         conflict = self._by_path.get(path)
-        mode = (conflict and conflict.mode.resolved) or REGULAR
+        if conflict is not None:
+            target = conflict.target.mode if conflict.target else REGULAR
+            mode = self._decided(path).mode or conflict.mode.resolved or target
+        if mode not in (REGULAR, EXECUTABLE):
+            mode = REGULAR
         return self._with(FileSet(path, self._fingerprint(path), content, mode, by, basis))
 
     def edited(self, path: bytes, text: bytes) -> "ResolutionSession":

@@ -1,5 +1,6 @@
 """Read the head of a picture: its kind and its size in pixels. It is never decoded here."""
 
+import re
 from typing import NamedTuple
 
 PICTURE_ENDS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -10,6 +11,10 @@ _NO_SIZE = frozenset({0xC4, 0xC8, 0xCC})
 """Marks of a JPEG among those of its frames that begin no frame."""
 _BARE = frozenset({0x01, *range(0xD0, 0xD9)})
 """Marks of a JPEG that no length follows."""
+_FILL = re.compile(rb"\xff+")
+"""The beginning of every mark of a JPEG, as often as its writer likes."""
+_MOST_SEGMENTS = 1000
+"""A picture has a few dozen; anybody can write a file of nothing but segments."""
 
 
 class Picture(NamedTuple):
@@ -61,11 +66,13 @@ def _webp(data: bytes) -> tuple[int, int]:
 def _jpeg(data: bytes) -> tuple[int, int]:
     """Return the size that the first frame says: segments before it are passed over."""
     at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:  # noqa: PLR2004 - what every mark begins with
+    for _ in range(_MOST_SEGMENTS):
+        fill = _FILL.match(data, at)
+        at = fill.end() - 1 if fill else len(data)
+        if at + 9 > len(data):
+            break
         mark = data[at + 1]
-        if mark == 0xFF:  # noqa: PLR2004 - and what may stand before it
-            at += 1
-        elif mark in _BARE:
+        if mark in _BARE:
             at += 2
         elif 0xC0 <= mark <= 0xCF and mark not in _NO_SIZE:  # noqa: PLR2004 - the marks of frames
             return _big(data[at + 7 : at + 9]), _big(data[at + 5 : at + 7])

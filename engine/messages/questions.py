@@ -74,10 +74,10 @@ class RunSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class CleanItem:
-    """One workspace: whether it may go, why it stays if it stays, and whether it went.
+    """One workspace or branch: whether it may go, why it stays if it stays, and whether it went.
 
     Attributes:
-        branch: The worker's branch, where that is what goes.
+        branch: The worker's branch, where the item is that.
         worker: Empty where a whole run goes from a site, and `run` where a site's mirror goes.
         is_for_good: It does not go to the trash.
     """

@@ -232,8 +232,8 @@ class Question:
         danger: What the command would do that cannot be taken back; empty where nothing is known.
         command: The whole command that a permission is about, where it is about one.
         is_editable: The agent's client runs another command that a human writes in its place.
-        needs_human: No kept answer answers it: plait does not know exactly what it is about, or
-            it is about several commands at once.
+        needs_human: No kept answer answers it: plait knows it only from a terminal, or it is about
+            several commands at once.
     """
 
     id: str
@@ -332,6 +332,19 @@ class Moment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UndoneLanding:
+    """A landing that was taken back, and whose change waits for review again.
+
+    Attributes:
+        target: The branch that it was on.
+        by: The user who took it back; empty where nobody knows.
+    """
+
+    target: str
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerView:
     """One worker as a console draws it. Times are wall-clock seconds.
 
@@ -339,6 +352,7 @@ class WorkerView:
         hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
             or no; empty where that is not known.
         ending: How it ended without a change; empty where there is one, or none was to be made.
+        exit_code: That of its program, once the attempt has ended; None where nobody knows it.
         attempts_allowed: How many attempts there may be in all, with those before a human's retry.
         model: The model that it says it works with; until then, the one it was asked to.
         has_screen: Its agent draws on a terminal that a human can take over.
@@ -356,6 +370,7 @@ class WorkerView:
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
         edited: The files of its change that a human edited before it lands.
         landed: The commit that the target came to by its landing.
+        undone: How its last landing was taken back, if that is why it waits for review.
         checkpoint_at: When the files of its running attempt were kept last, as they were then.
     """
 
@@ -371,6 +386,7 @@ class WorkerView:
     cause: StopCause | None = None
     outcome: Outcome = Outcome.PENDING
     ending: str = ""
+    exit_code: int | None = None
     phase_since: float = 0.0
     attempt_since: float | None = None
     worked_s: float = 0.0
@@ -405,6 +421,7 @@ class WorkerView:
     left_out: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     landed: str | None = None
+    undone: UndoneLanding | None = None
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
     is_radar_seen: bool = False

@@ -7,6 +7,7 @@ pattern that returns `Success | Failure` never lets one failure touch its siblin
 on asyncio and on trio, can be cancelled at any point, and leaves no task behind.
 """
 
+from engine.patterns.background import Background, Failed, contained, failure_in
 from engine.patterns.bounded import Progress, Work
 from engine.patterns.flow import balanced, in_batches, map_chunks, stages
 from engine.patterns.outcome import Failure, Outcome, StrayCancellation, Success
@@ -16,7 +17,9 @@ from engine.patterns.together import fan_in, first, gather, race, settled
 from engine.policies import Backoff
 
 __all__ = [
+    "Background",
     "Backoff",
+    "Failed",
     "Failure",
     "Outcome",
     "Pool",
@@ -25,6 +28,8 @@ __all__ = [
     "Success",
     "Work",
     "balanced",
+    "contained",
+    "failure_in",
     "fan_in",
     "first",
     "gather",

@@ -390,9 +390,13 @@ class Plan:
 
     @cached_property
     def agents(self) -> tuple[AgentChoice, ...]:
-        """Return the agents of its workers, each once."""
+        """Return the agents of its workers, each once, and the one that helps with conflicts."""
         agents = (planned.agent for step in self.steps for planned in step.workers)
-        return tuple({id(agent): agent for agent in agents if agent is not None}.values())
+        found = {id(agent): agent for agent in agents if agent is not None}
+        helper = self.review.assist.agent if self.review.assist else None
+        if helper is not None and helper not in found.values():
+            found[id(helper)] = helper
+        return tuple(found.values())
 
     @cached_property
     def _by_name(self) -> dict[str, PlannedStep]:

@@ -1,7 +1,7 @@
 """Send one request to a living engine from a process that has loaded next to nothing.
 
-Wherever anything is not as it mostly is, there is no answer and no reason: the ordinary way then
-does it all, and says what is wrong.
+In every unusual case there is no answer and no reason. The ordinary way then runs the command, and
+says what is wrong.
 """
 
 from __future__ import annotations

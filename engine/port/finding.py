@@ -51,15 +51,14 @@ def _git_dir(folder: str) -> str | None:
         return None
     if os.stat(git).st_uid != os.getuid():
         raise PermissionError(git)
-    if os.path.isdir(git):
-        return git
-    pointer = _line(git)
-    if not pointer.startswith(_POINTER):
-        raise ValueError(git)
-    git = os.path.join(folder, pointer.removeprefix(_POINTER))
+    if not os.path.isdir(git):
+        pointer = _line(git)
+        if not pointer.startswith(_POINTER):
+            raise ValueError(git)
+        git = os.path.join(folder, pointer.removeprefix(_POINTER))
     try:
         return os.path.join(git, _line(f"{git}/commondir"))
-    except FileNotFoundError:  # a submodule's own
+    except FileNotFoundError:  # it is the common one, or a submodule's own
         return git
 
 

@@ -34,6 +34,7 @@ from engine.keeper.zygote import NAME as ZYGOTE
 from engine.messages.commands import Command, Refused, Reply
 from engine.messages.questions import Ask, LeaveEngine, answer_type, question_kinds
 from engine.messages.roles import Role
+from engine.patterns.background import Background, contained
 from engine.port import capability
 from engine.port.capability import VERSION
 from engine.port.protocol import (
@@ -59,6 +60,8 @@ _PREFIX = "plait-"
 _LONGEST_PATH = 107
 _STARTING_S = 600.0
 """An engine that is younger may not listen yet."""
+_AGAIN_S = 0.5
+"""So long nobody is let in after that failed: no descriptor was free, for example."""
 _MOST_AT_ONCE = 256
 """Questions of one client that are being answered; more are not read before."""
 _STRANGER = {
@@ -104,7 +107,7 @@ class Door:
         listener = await anyio.create_unix_listener(self.socket, mode=0o600)
         await anyio.to_thread.run_sync(self._publish)
         talk = partial(_talk, coordinator, self)
-        tasks.start_soon(_serve, listener, talk)
+        Background(tasks).start_soon(_serve, listener, talk, failed=None)  # it never gives up
 
     def _publish(self) -> None:
         """Write the key before the address: whoever finds the address finds the key."""
@@ -140,8 +143,14 @@ class Door:
 async def _serve(
     listener: Listener[SocketStream], talk: Callable[[SocketStream], Awaitable[None]]
 ) -> None:
-    async with listener:
-        await listener.serve(talk)
+    async def alone(stream: SocketStream) -> None:
+        await contained(partial(talk, stream), None)
+
+    async with listener, anyio.create_task_group() as talks:
+        while True:
+            with suppress(anyio.BrokenResourceError):
+                await listener.serve(alone, talks)
+            await anyio.sleep(_AGAIN_S)
 
 
 @asynccontextmanager

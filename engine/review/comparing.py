@@ -176,10 +176,10 @@ class Comparisons:
         is_newest = attempt == w.attempt.number
         if is_newest and w.begun.base is not None:
             base = w.begun.base
-        if is_newest and head is not None and (whole := w.review.whole or w.change) is not None:
-            # What a human judges, with their edits. The ref may hold more by now: whoever removes
-            # the worktree after a landing keeps what the check left there, too.
-            head = whole.head or head
+        # While work is collected, the record is still that of the attempt before.
+        whole = w.review.whole if w.phase not in _UNFINISHED else None
+        if is_newest and head is not None and whole is not None:
+            head = whole.head or head  # what a human judges, with their edits
         if base is not None and head is not None:
             return _Work(base=base, head=head)
         if is_newest and base is not None and w.phase in _UNFINISHED:

@@ -143,8 +143,12 @@ class MergeDesk:
         Raises:
             WorkspaceError: It has no conflicts that wait.
         """
-        async with self.resolutions.lock(state.run, worker):
-            return await self.resolutions.unsure(state, conflicted(state, worker))
+        while True:  # whoever looks at these conflicts meanwhile gets the lock in between
+            async with self.resolutions.lock(state.run, worker):
+                found = await self.resolutions.unsure(state, conflicted(state, worker))
+            question, is_cut, so_far = found
+            if not is_cut:
+                return question, so_far
 
     async def ask(
         self,
@@ -176,12 +180,17 @@ class MergeDesk:
         *,
         spent: Spent | None = None,
     ) -> None:
-        """Offer an agent's answer, or show in words why there is none; tell all consoles."""
+        """Offer an agent's answer, or show in words why there is none; tell all consoles.
+
+        Raises:
+            StoreError: It is offered, but cannot be written down.
+        """
         async with self.resolutions.lock(run.state.run, worker):
             with suppress(WorkspaceError):  # a human may have decided without it
                 w = conflicted(run.state, worker)
                 view = await self.resolutions.answered(run.state, w, key, answer, spent=spent)
                 run.mention(decided_event(view))
+                await self.resolutions.keep(run.state, w)
 
     async def batch(self, state: RunState, workers: Sequence[WorkerId]) -> Batch:
         """Merge these changes onto the target in this order; leave out those that conflict.

@@ -32,7 +32,7 @@ from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, read_ref, resolve, tree_of, write_commit
 from engine.git.runner import Repo
 from engine.git.undo import undo_landing
-from engine.legible import legible_line, legible_name
+from engine.legible import cut_at_word, legible_line, legible_name
 from engine.messages import commands as c
 from engine.messages.merging import MergedResult
 from engine.messages.results import CheckResult
@@ -467,7 +467,7 @@ def _landing_message(state: RunState, w: Worker) -> str:
     words = w.begun.prompt or state.plan.step(w.id.step).run or ""
     first = next((line.strip() for line in words.splitlines() if line.strip()), "")
     subject = f"{w.id}: {legible_line(first)}" if first else f"{w.id}"
-    return f"{subject[:72]}\n"
+    return f"{cut_at_word(subject)}\n"
 
 
 def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.errors import GitFailed, WorkspaceError
+from engine.errors import GitFailed, StoreError, WorkspaceError
 from engine.git.runner import Call, Repo, Where
 from engine.ids import WorkerId
 from engine.messages import commands as c
@@ -40,9 +40,17 @@ class Moments:
         self.objects = folder / "objects"
 
     async def note(self, worker: WorkerId, moment: Moment) -> None:
-        """Record a worker's files at a moment; the commit is among the objects already."""
+        """Record a worker's files at a moment; the commit is among the objects already.
+
+        Raises:
+            StoreError: The list cannot be written.
+        """
         line = f"{moment.at:.3f} {moment.attempt} {moment.commit} {moment.base} {worker}\n"
-        await to_thread.run_sync(self._append, line)
+        try:
+            await to_thread.run_sync(self._append, line)
+        except OSError as error:
+            said = f"{self._list} cannot be written: {error.strerror}"
+            raise StoreError(said, hint="Free some space there.") from error
 
     def _append(self, line: str) -> None:
         with self._list.open("ab+") as file:

@@ -223,7 +223,7 @@ class Radar:
         """Take a running worker's tree as it is now; note it where it is new.
 
         Raises:
-            EngineError: It cannot be reached.
+            EngineError: It cannot be reached, or written down.
         """
         spoke, began = self._run.spoke_at(w.id), self._clock.now()
         taken = await self._snap(state, w.id, self._moments.objects)
@@ -231,12 +231,13 @@ class Radar:
             return None
         number, known = w.attempt.number, self._pictures.get(w.id)
         picture = _Picture(number, spoke, began, taken.commit, taken.tree)
-        self._pictures[w.id] = picture
         at = self._clock.now()
         moment = Moment(attempt=number, at=at, commit=taken.commit, base=w.begun.base)
         if known is None or (known.attempt, known.commit) != (number, taken.commit):
+            # Written down first: a picture that counts as known is not noted again.
             await self._moments.note(w.id, moment)
             self._kept[str(w.id)] = moment
+        self._pictures[w.id] = picture
         if known is None or known.seen != picture.seen:
             await self._measure(w, w.begun.base, taken.tree)
         return moment

@@ -3,10 +3,9 @@
 Whose merge it is, where its decisions are kept and what becomes of the result is for others.
 """
 
-import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,6 +18,7 @@ from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import (
     ConflictHunk,
+    FileResult,
     Formatted,
     HunkKey,
     Idea,
@@ -81,6 +81,7 @@ class Regeneration:
         tree: The rest of the result, with every generated file as the target has it.
         parent: The commit that this tree would stand on.
         basis: The name of what it is made from.
+        mode: The file's mode in git's merge; empty where the file is not in it.
     """
 
     path: bytes
@@ -88,6 +89,7 @@ class Regeneration:
     tree: str
     parent: str
     basis: str
+    mode: str = ""
 
 
 @dataclass(kw_only=True)
@@ -101,8 +103,9 @@ class Review:
         problems: Why nobody answered about a hunk.
         picked_before: What was picked last in the merges before this one.
         rules: The commands that help.
-        formatted: The files as a formatter writes them; None where it could not.
+        formatted: The files that a formatter was asked about.
         assisted: The account of who is asked ahead.
+        known_stale: The decisions that `stale` was computed for last, and what it was.
     """
 
     repo: Repo
@@ -123,9 +126,10 @@ class Review:
     problems: dict[HunkKey, str] = field(default_factory=dict)
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
     picked_before: tuple[Pick | None, ...] = ()
-    formatted: dict[bytes, Formatted | None] = field(default_factory=dict)
+    formatted: set[bytes] = field(default_factory=set)
     ideas: dict[HunkKey, Idea] = field(default_factory=dict)
     assisted: Assisted = field(default_factory=Assisted)
+    known_stale: tuple[object, frozenset[bytes]] | None = None
 
     @classmethod
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
@@ -205,7 +209,7 @@ class Review:
     async def take_formatted(self, found: Mapping[bytes, Formatted | None]) -> None:
         """Propose what the formatted versions of files come to."""
         for path, one in found.items():
-            self.formatted[path] = one
+            self.formatted.add(path)
             conflict = self.session.conflict(path)
             ideas = await to_thread.run_sync(formatted_ideas, conflict, one) if one else {}
             self.ideas.update(ideas)
@@ -230,7 +234,9 @@ class Review:
         if (await self.regeneration(path)).basis != wanted.basis:
             raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
         try:
-            return self.session.made(wanted.path, content, by=wanted.command, basis=wanted.basis)
+            return self.session.made(
+                wanted.path, content, by=wanted.command, basis=wanted.basis, mode=wanted.mode
+            )
         except ValueError as error:
             raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
 
@@ -269,18 +275,21 @@ class Review:
         elif answer:
             self.problems[hunk] = answer
 
-    def unsure(self, memory: Memory) -> c.AskAgent | None:
-        """Return the question about the next hunk that is open and has no likely proposal."""
+    def unsure(self, memory: Memory) -> tuple[c.AskAgent | None, bool]:
+        """Return the question about the next hunk that is open and has no likely proposal.
+
+        The second value says that the time for proposals was over before one was found: ask again.
+        """
         known = {*self.assisted.hunks, *self.answers, *self.asking}
-        offers = _Offers(self, memory, thinks_s=math.inf)
+        offers = _Offers(self, memory)
         paths = [one.path for one in self.session.conflicts if not self._is_generated(one.path)]
-        wanted = (
-            c.AskAgent(path=os.fsdecode(path), hunk=hunk.key)
-            for path in paths
-            for hunk in self.session.open_hunks(path)
-            if hunk.key not in known and not best(offers.of(path, hunk))
-        )
-        return next(wanted, None)
+        hunks = ((path, hunk) for path in paths for hunk in self.session.open_hunks(path))
+        for path, hunk in hunks:
+            if hunk.key not in known and not best(offers.of(path, hunk)):
+                if offers.is_cut:
+                    return None, True
+                return c.AskAgent(path=os.fsdecode(path), hunk=hunk.key), False
+        return None, False
 
     @property
     def open_paths(self) -> list[str]:
@@ -299,10 +308,17 @@ class Review:
 
     @property
     def stale(self) -> frozenset[bytes]:
-        """Return the generated files that were made from another result than this one."""
-        with suppress(WorkspaceError):  # the tree says what is wrong
-            return stale(self.session, self._is_generated, self.merged.tree)
-        return frozenset()
+        """Return the generated files that were made from another result than this one.
+
+        It is computed once for each set of decisions: such a file may be long.
+        """
+        journal = self.session.journal
+        if self.known_stale is None or self.known_stale[0] != journal:
+            found: frozenset[bytes] = frozenset()
+            with suppress(WorkspaceError):  # the tree says what is wrong
+                found = stale(self.session, self._is_generated, self.merged.tree)
+            self.known_stale = (journal, found)
+        return self.known_stale[1]
 
     @property
     def _merged_files(self) -> tuple[MergedFileView, ...]:
@@ -331,13 +347,24 @@ class Review:
         if results is None:
             first = [p for p in self.open_paths if not self._is_generated(os.fsencode(p))]
             raise WorkspaceError(f"{path} is made from the rest: decide {', '.join(first)} first")
+        merged = await entries_of(self.repo, self.merged.tree, [name])
+        before = await self._generated_before(frozenset(one.path for one in results))
+        tree = await result_tree(self.repo, self.merged, self.conflicts, (*results, *before))
         return Regeneration(
             path=name,
             command=command,
-            tree=await result_tree(self.repo, self.merged, self.conflicts, results),
+            tree=tree,
             parent=self.sides.ours,
             basis=basis_of(self.merged.tree, rest),
+            mode=merged[name][0] if name in merged else "",
         )
+
+    async def _generated_before(self, decided: Container[bytes]) -> list[FileResult]:
+        """Return the target's own version of each generated file that git merged by itself."""
+        merged = [os.fsencode(one.path) for one in self.evidence.merged]
+        wanted = [path for path in merged if path not in decided and self._is_generated(path)]
+        there = await entries_of(self.repo, self.sides.ours, wanted)
+        return [FileResult(path, mode, blob=blob) for path, (mode, blob) in there.items()]
 
     async def tree(self) -> str:
         """Return the tree that the decisions make.
@@ -346,7 +373,8 @@ class Review:
             WorkspaceError: Something is still open.
         """
         results = self.session.results()
-        if results is None or self.stale:
+        old = await to_thread.run_sync(lambda: self.stale)
+        if results is None or old:
             raise WorkspaceError(f"still to resolve: {', '.join(self.open_paths)}")
         key = self.session.journal
         if key not in self.trees:
@@ -450,7 +478,7 @@ class Review:
 class _Offers:
     """The proposals for each hunk, computed once; no look may take long over them."""
 
-    def __init__(self, review: Review, memory: Memory, *, thinks_s: float | None = None) -> None:
+    def __init__(self, review: Review, memory: Memory) -> None:
         self._known = review.offers
         self._answers = review.answers
         self._ideas = review.ideas
@@ -460,7 +488,8 @@ class _Offers:
         self._lessons = lessons(
             review.session, lambda hunk: known.get(hunk.key, ()), review.picked_before
         )
-        self._until = time.monotonic() + (_THINKS_S if thinks_s is None else thinks_s)
+        self._until = time.monotonic() + _THINKS_S
+        self._has_made = False
         self.is_cut = False
 
     def of(self, path: bytes, hunk: ConflictHunk) -> tuple[Proposal, ...]:
@@ -471,9 +500,10 @@ class _Offers:
     def _of_texts(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
         """Return what its texts make likely; nothing if no time is left to compute that."""
         if hunk.key not in self._known:
-            if time.monotonic() > self._until:
+            if self._has_made and time.monotonic() > self._until:
                 self.is_cut = True
                 return ()
+            self._has_made = True  # however slow the machine is, each look gets further
             asked = self._answers.get(hunk.key, ())
             more = [self._ideas[hunk.key]] if hunk.key in self._ideas else []
             self._known[hunk.key] = propose(

@@ -16,7 +16,7 @@ from typing import Any
 from anyio import Lock, to_thread
 
 from engine.core.state import RunState, Worker
-from engine.errors import WorkspaceError
+from engine.errors import StoreError, WorkspaceError
 from engine.git.merge3 import Merger
 from engine.git.objects import set_refs
 from engine.git.runner import Repo
@@ -150,15 +150,19 @@ class Resolutions:
         await opened.review.take_formatted({p: one for p, one in found.items() if p in known})
         return await self._shown(state, w, opened)
 
-    async def unsure(self, state: RunState, w: Worker) -> tuple[c.AskAgent | None, Assisted]:
-        """Return the next question to ask ahead, and the account of those before.
+    async def unsure(self, state: RunState, w: Worker) -> tuple[c.AskAgent | None, bool, Assisted]:
+        """Return the next question to ask ahead, if it is to be sought on, and the account so far.
 
         Raises:
             WorkspaceError: There is nothing to merge any more.
         """
         review = (await self._load(state, w)).review
+        rule = review.rules.assist
+        if rule is None or review.assisted.spent(rule):
+            return None, False, review.assisted
         memory = await self.memory.read()
-        return await to_thread.run_sync(review.unsure, memory), review.assisted
+        question, is_cut = await to_thread.run_sync(review.unsure, memory)
+        return question, is_cut, review.assisted
 
     async def asked(
         self, state: RunState, w: Worker, action: c.AskAgent, *, by: str, is_ahead: bool = False
@@ -171,11 +175,13 @@ class Resolutions:
         opened = await self._load(state, w)
         review = opened.review
         # Marked before the save, so that a second request for this hunk is refused meanwhile.
+        before = review.assisted
         found = review.ask(action, by=by, is_ahead=is_ahead)
         try:
             await self._save(state, w, _data(opened, review.session))
-        except BaseException:
+        except BaseException:  # also where it is cancelled: nobody asks then
             del review.asking[found.key]
+            review.assisted = before
             raise
         return found
 
@@ -188,7 +194,9 @@ class Resolutions:
         *,
         spent: Spent | None = None,
     ) -> ConflictView:
-        """Keep the result of asking: one more proposal, or the reason why there is none.
+        """Take the result of asking: one more proposal, or the reason why there is none.
+
+        It is shown at once, and `keep` writes it down: what is offered needs no file.
 
         Raises:
             WorkspaceError: There is nothing to decide any more.
@@ -198,8 +206,16 @@ class Resolutions:
         review.answered(key, answer)
         if spent is not None:
             review.assisted = review.assisted.ended(spent, is_answer=not isinstance(answer, str))
-        await self._save(state, w, _data(opened, review.session))
         return await self._shown(state, w, opened)
+
+    async def keep(self, state: RunState, w: Worker) -> None:
+        """Write down what is decided and answered.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        opened = await self._load(state, w)
+        await self._save(state, w, _data(opened, opened.review.session))
 
     async def finish(self, state: RunState, w: Worker) -> Finished | None:
         """Return what the decisions make; None if another conflict appears behind this one.
@@ -238,7 +254,7 @@ class Resolutions:
         question = await landing_question(self._repo, state, w, target=target)
         async with self.lock(state.run, w.id):
             opened = await self._load(state, w, question=question)
-            if opened.review.is_resolved:
+            if await to_thread.run_sync(lambda: opened.review.is_resolved):
                 return await opened.review.tree()
             return tuple(opened.review.open_paths)
 
@@ -329,7 +345,10 @@ class Resolutions:
     async def _save(self, state: RunState, w: Worker, written: Mapping[str, Any]) -> None:
         path = self._path(state, w)
         data = json.dumps(written, separators=(",", ":")).encode()
-        await to_thread.run_sync(self._layout.make, path.parent)
+        try:
+            await to_thread.run_sync(self._layout.make, path.parent)
+        except OSError as error:
+            raise StoreError(f"{path.parent} cannot be made: {error.strerror}") from error
         await to_thread.run_sync(partial(write_atomically, path, data))
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from anyio import to_thread
+
 from engine.core import effects as e
 from engine.core.state import RunState
 from engine.errors import WorkspaceError
@@ -21,6 +23,7 @@ from engine.plan.model import PlannedStep
 from engine.review.desk import MergeDesk
 from engine.review.diffs import change_diff
 from engine.review.landing_results import Refusal
+from engine.review.risks.coverage import read_coverage
 from engine.review.risks.judging import risks
 from engine.review.sight import require_all_seen
 from engine.review.weaving import candidate_table, compose
@@ -82,7 +85,8 @@ async def read_risks(runs: Runs, question: m.ReadRisks) -> tuple[m.FileRisk, ...
         raise WorkspaceError(f"{found.id} has no change to look at")
     target = state.plan.runtime.target or found.change.base or "HEAD"
     repo, project = desk_of(runs, state).repo, runs.tools.project
-    return await risks(repo, found.change, target=target, project=project)
+    coverage = await to_thread.run_sync(read_coverage, project)
+    return await risks(repo, found.change, target=target, coverage=coverage)
 
 
 async def make_file_aside(runs: Runs, question: MakeFile) -> MadeFile:

@@ -6,6 +6,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError, StoreError, WorkspaceError
+from engine.errors import EngineBug, EngineError, StoreError, WorkspaceError
 from engine.ids import RunId
 from engine.merge import OutsideAnswer
 from engine.messages import commands as c
@@ -374,11 +375,13 @@ async def _ask_agent(runs: Runs, live: LiveRun, w: Worker, action: c.AskAgent) -
         found: OutsideAnswer | str
         try:
             found = await ask_agent(runs.tools, live.state, w, choice=choice, inquiry=inquiry)
+        except EngineBug:
+            raise
         except (EngineError, OSError) as error:
             found = f"{choice.name}: {error}"
         await desk.answered(live, w.id, inquiry.key, found)
 
-    runs.tasks.start_soon(listen)
+    runs.tasks.start_soon(listen, failed=partial(live.note_failure, w.id))
     return view
 
 

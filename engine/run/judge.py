@@ -18,6 +18,7 @@ from engine.phases import HOLDING, Phase, StopCause
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.review.moments import clock_time, moment_at
 from engine.review.sight import is_seen, refused_unseen
+from engine.speaking import speaker
 from engine.spec.nearest import unmeant
 from engine.values import dataclass
 
@@ -172,10 +173,9 @@ def _succeeded(w: Worker) -> bool:
 
 def agent_named(state: RunState, name: str) -> AgentChoice | None:
     """Return the agent of that name among the run's, or an adapter of that name."""
-    for step in state.plan.steps:
-        for planned in step.workers:
-            if planned.agent is not None and planned.agent.name == name:
-                return planned.agent
+    for agent in state.plan.agents:
+        if agent.name == name:
+            return agent
     return AgentChoice(name=name, adapter=name) if name in adapters() else None
 
 
@@ -191,8 +191,8 @@ def _answer(state: RunState, w: Worker, command: c.Answer, about: f.About) -> Ve
     is_kept = command.is_for_run or command.scope is not None
     if asked.needs_human and is_kept and not command.pattern:
         return c.Refused(
-            "this answer cannot be kept: plait does not know the request exactly, or it is for "
-            "several commands",
+            "this answer cannot be kept: plait knows the request only from a terminal, or it is "
+            "for several commands",
             hint="Answer it once.",
         )
     fact = f.HumanAnswered(
@@ -316,7 +316,7 @@ def _undo(state: RunState, w: Worker, _command: c.UndoLanding, about: f.About) -
     if above:
         names = ", ".join(above)
         return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
-    return Ruling((f.UndoRequested(**about),), f"undoing the landing of {w.id} …")
+    return Ruling((f.UndoRequested(**about, by=speaker()),), f"undoing the landing of {w.id} …")
 
 
 def _set_limits(state: RunState, w: Worker, command: c.SetLimits, about: f.About) -> Verdict:

@@ -1,13 +1,12 @@
 """One run that goes on: facts come in, are journalled and thought about, and effects begin."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -15,7 +14,7 @@ from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import HostLost, StoreError, UnstorableValue
+from engine.errors import HostLost, StoreError, UnstorableValue, whole_of
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import (
     EgressDecided,
@@ -27,6 +26,7 @@ from engine.messages.events import (
 from engine.messages.logs import LogKind
 from engine.messages.results import Badge, HistoryDelay, LoginView, RunReport, Trouble
 from engine.messages.served import Served
+from engine.patterns.background import Background, contained
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
 from engine.run.journal import Journal
@@ -56,13 +56,13 @@ class LiveRun:
     """
 
     def __init__(
-        self, journal: Journal, state: RunState, *, tools: Tools, tasks: TaskGroup
+        self, journal: Journal, state: RunState, *, tools: Tools, tasks: Background
     ) -> None:
         self._journal = journal
         self._state = state
         self._tools = tools
         self._tasks = tasks
-        self._activities = Activities(tasks)
+        self._activities = Activities(tasks, self.note_failure)
         self._performer = Performer(self, tools, self._activities)
         self._backlog: deque[tuple[f.Fact, str]] = deque()
         self._is_draining = False
@@ -101,7 +101,7 @@ class LiveRun:
 
     def begin(self, share: int) -> None:
         """Start a new run with a share of the engine's slots."""
-        self._tasks.start_soon(self._tick)
+        self._tasks.start_soon(self._tick, failed=partial(self.met, "clock"))
         self._set_share(share)
         self.look_at_logins()
         self._feed_begin()
@@ -125,7 +125,7 @@ class LiveRun:
         self._seq = told[-1].seq or 0 if told else 0
         if not is_told:
             self._tools.bus.tell(told)
-        self._tasks.start_soon(self._tick)
+        self._tasks.start_soon(self._tick, failed=partial(self.met, "clock"))
         self.look_at_logins()
         if self._state.started_at is None:
             self._feed_begin()
@@ -160,7 +160,7 @@ class LiveRun:
                 self._backlog.popleft()
         except StoreError as error:
             self._unwritten = error
-            self._tasks.start_soon(self._try_again)
+            self._tasks.start_soon(self._try_again, failed=partial(self.met, "journal"))
         else:
             self.troubles.passed(self)
         finally:
@@ -172,14 +172,31 @@ class LiveRun:
         """Say what keeps the journal from being written, wait a moment, go on in order."""
         error = self._unwritten
         if error is not None:
-            trouble = await self._tools.trouble_behind(error)
-            now = self._tools.clock.now()
-            self.troubles.met(self, trouble or Trouble(what=str(error), help=error.hint, since=now))
+            await self._show(self, error)
         await self._tools.clock.sleep(_TROUBLE_S)
         self._unwritten = None
         if not self._is_closed:
             with suppress(UnstorableValue):  # whoever fed it is gone
                 self._drain()
+
+    async def _show(self, who: object, error: Exception) -> None:
+        """Show why something of the run itself cannot go on."""
+        trouble = await self._tools.trouble_behind(error)
+        if trouble is None:
+            self.met(who, error)
+        else:
+            self.troubles.met(who, trouble)
+
+    def met(self, who: object, error: Exception) -> None:
+        """Show that something of the run itself failed; nothing else ends by that."""
+        help_, now = getattr(error, "hint", ""), self._tools.clock.now()
+        what = str(error) or type(error).__name__
+        self.troubles.met(who, Trouble(what=what, help=help_, since=now))
+
+    def note_failure(self, worker: WorkerId, error: Exception) -> None:
+        """Show in a worker's log that something failed for it; its attempt goes on."""
+        said = f"plait could not do something for this worker: {whole_of(error)}"
+        self.note(worker, self._state.workers[worker].attempt.number, said)
 
     def _tell_trouble(self, trouble: Trouble | None) -> None:
         self.mention(TroubleSeen(trouble=trouble))
@@ -212,7 +229,8 @@ class LiveRun:
             activity = self._activities.of(worker)
             if activity is not None and activity.watch is not None:
                 site = self._tools.sites.of(self._state, worker)
-                self._tasks.start_soon(site.stop, activity.watch.attempt)
+                failed = partial(self.note_failure, worker)
+                self._tasks.start_soon(site.stop, activity.watch.attempt, failed=failed)
 
     def watch_of(self, worker: WorkerId) -> Watch | None:
         """Return what follows a worker's agent, while it runs."""
@@ -315,7 +333,7 @@ class LiveRun:
         watch = activity.watch if activity else None
         if watch is None or watch.stop_cause is not None:
             return False
-        self._activities.aside(partial(_leave, watch))
+        self._activities.aside(worker, partial(_leave, watch))
         return True
 
     async def wait_phase(self, worker: WorkerId, is_so: Callable[[Phase], bool]) -> Worker:
@@ -350,7 +368,9 @@ class LiveRun:
         state = self._state
         if all(w.agent is None for w in state.workers.values()):  # nobody was given another one
             return logins_of(state.plan.agents)
-        agents = (state.agent_of(worker) for worker in state.workers)
+        agents = [state.agent_of(worker) for worker in state.workers]
+        rule = state.plan.review.assist
+        agents += [rule.agent] if rule else []
         return logins_of(agent for agent in agents if agent is not None)
 
     def login_views(self) -> tuple[LoginView, ...]:
@@ -360,6 +380,8 @@ class LiveRun:
         for worker in self._state.workers:
             if (agent := self._state.agent_of(worker)) is not None:
                 names[agent.login][agent.name] = None
+        if (rule := self._state.plan.review.assist) is not None:
+            names[rule.agent.login][rule.agent.name] = None
         return tuple(
             self._tools.ledger.view(choice, tuple(names[login])) for login, choice in known.items()
         )
@@ -400,7 +422,8 @@ class LiveRun:
                 agent = self._state.agent_of(worker)
                 watch = activity.watch if activity is not None else None
                 if hit and watch and agent and agent.login == login:
-                    await watch.stop_for_day(hit)
+                    with suppress(HostLost):  # it has gone already
+                        await watch.stop_for_day(hit)
 
     async def _tick(self) -> None:
         """Look at what no event announces: standing still, and the run's own time limit."""
@@ -410,12 +433,21 @@ class LiveRun:
                 return
             self._tools.clock.has_just_woken()  # looked at often, it knows when that was
             if not is_idle(self._state):
-                await self.know_logins()
-                await self._stop_for_day()
+                await self._look(self.know_logins)
+                await self._look(self._stop_for_day)
             self._look_for_stalls()
-            await self._end_what_is_done()
-            await self._look_outside()
+            await self._look(self._end_what_is_done)
+            await self._look(self._look_outside)
             self._look_at_the_clock()
+
+    async def _look(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Look once; show what is in the way, and try again at the next tick."""
+        failures: list[Exception] = []
+        await contained(look, failures.append)
+        if failures:
+            await self._show(look, failures[0])
+        else:
+            self.troubles.passed(look)
 
     def _look_for_stalls(self) -> None:
         stall_s = self._state.plan.runtime.stall_s

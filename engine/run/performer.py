@@ -69,11 +69,14 @@ class Performer:
             self._aside(effect, partial(self._say, effect))
 
     async def _perform(self, activity: Activity) -> None:
-        effect = activity.effect
+        await self._insist(activity, partial(self._do, activity))
+
+    async def _insist(self, activity: Activity, act: Callable[[], Awaitable[None]]) -> None:
+        """Do what an effect asks for, again while the storage fails; report any other failure."""
         try:
             await _tried(
-                partial(self._do, activity),
-                partial(self._fail, effect),
+                act,
+                partial(self._fail, activity.effect),
                 partial(self._is_to_be_tried_again, activity),
             )
         finally:
@@ -93,7 +96,8 @@ class Performer:
     def _aside(
         self, effect: e.EntryEffect | e.SmallEffect, act: Callable[[], Awaitable[None]]
     ) -> None:
-        self._activities.aside(partial(_tried, act, partial(self._regret, effect)))
+        tried = partial(_tried, act, partial(self._regret, effect))
+        self._activities.aside(effect.worker, tried)
 
     async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
         """Report that a small act failed: it ends nobody."""
@@ -113,7 +117,12 @@ class Performer:
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
-            await self._site(w.id).end(AttemptId(self._run.state.run, w.id, w.attempt.number))
+            attempt = AttemptId(self._run.state.run, w.id, w.attempt.number)
+            try:
+                await self._site(w.id).end(attempt)
+            except (EngineError, OSError) as unended:  # the run goes on: it can be ended by hand
+                note = f"plait could not end what may still run of it: {whole_of(unended)}"
+                self._run.note(w.id, w.attempt.number, note)
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
@@ -303,7 +312,8 @@ class Performer:
                 await activity.watch.stop(effect.cause, is_kill=effect.is_kill)
 
     async def _adopt(self, activity: Activity) -> None:
-        await run_agent(self._tools, self._run, activity, adopt=True)
+        adopt = partial(run_agent, self._tools, self._run, activity, adopt=True)
+        await self._insist(activity, adopt)
 
     async def _say(self, effect: e.SmallEffect) -> None:
         """Perform a small act on an agent; do nothing if the agent has gone."""

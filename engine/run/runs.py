@@ -25,6 +25,7 @@ from engine.ids import AttemptId, RunId
 from engine.messages import commands as c
 from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import RunView
+from engine.patterns.background import Background
 from engine.phases import HOLDING, Phase
 from engine.plan.model import Clamp, IsolationStrategy, Plan
 from engine.review.radar import Radar
@@ -126,7 +127,7 @@ class Runs:
             guests: Hears which runs other processes brought in.
         """
         self.tools = tools
-        self.tasks = tasks
+        self.tasks = Background(tasks)
         self._runs: dict[RunId, LiveRun] = {}
         self.radars: dict[RunId, Radar] = {}
         self._read: tuple[RunId, Hashable, RunState] | None = None
@@ -135,7 +136,7 @@ class Runs:
         self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
-        self.ahead = Ahead(tools, tasks)
+        self.ahead = Ahead(tools, self.tasks)
         self.explaining = Explaining(tools)
         self.asides = Asides(tools)
         tools.sites.heard_late = self._note_late
@@ -248,6 +249,7 @@ class Runs:
         await self.tools.served.stop_run(run)
         if self._runs.pop(run, None) is not None:
             self.radars.pop(run, None)
+            self.ahead.forget(run)
             # Observers have had its events: resuming it must not publish them again.
             self._let_go.add(run)
             self.tools.proof.forget(run)
@@ -306,7 +308,7 @@ class Runs:
         if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
             radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(live)
             self.radars[live.run] = radar
-            self.tasks.start_soon(radar.watch, is_over)
+            self.tasks.start_soon(radar.watch, is_over, failed=partial(live.met, "radar"))
 
     async def wait_idle(self) -> None:
         """Return when nothing goes on in any run but what waits for a human."""

@@ -19,7 +19,7 @@ from engine.core.state import RunState, Worker, usages_of
 from engine.ids import RunId, WorkerId
 from engine.limits import summed
 from engine.messages.patches import ViewPatch, patch_between
-from engine.messages.results import RunView, StepView, WorkerView
+from engine.messages.results import Badge, RunView, StepView, UndoneLanding, WorkerView
 from engine.messages.served import Served
 from engine.phases import Phase
 
@@ -181,6 +181,14 @@ def _attempts_allowed(state: RunState, w: Worker) -> int:
     return max(w.attempt.number, over - w.history.tries + allowed)
 
 
+def _undone(w: Worker) -> UndoneLanding | None:
+    """Return the landing that was taken back, until something else is known of the change."""
+    if not w.landing.is_undone or Badge.LAND_REFUSED not in w.badges:
+        return None
+    by = w.landing.undoing
+    return UndoneLanding(target=w.landing.undone_on, by=by.user if by else "")
+
+
 def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerView:
     """Return one worker as it stands."""
     planned = state.planned(w.id)
@@ -200,6 +208,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         cause=w.cause,
         outcome=w.outcome,
         ending=ending(w),
+        exit_code=ended.exit_code if ended else None,
         phase_since=w.phase_since,
         attempt_since=w.begun.at,
         worked_s=w.history.worked_s,
@@ -230,6 +239,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         left_out=w.review.left_out,
         edited=w.review.edited,
         landed=w.landing.landed,
+        undone=_undone(w),
         check=w.review.check,
         verdict=verdict(w),
         is_check_stale=w.review.is_check_stale,

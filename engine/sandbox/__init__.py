@@ -5,7 +5,8 @@
     confine.looking(machine, request)              words for a short program of the engine's own
     confine.set_limits, release                    cgroups of the living and the dead
     environment.environment(machine, request, extra)  the agent's whole environment
-    ladder.check_required(dimensions, report), ladder.doctor(machine)  levels, and how to get more
+    ladder.report(machine, request, read_back)     levels, and how to get more
+    ladder.check_required(dimensions, report)      refuse a run where less is enforced
     room.room(folder) -> Room                      what is free for attempts, seen from in here
     tamper.fingerprint, violations, changed_since  what changed that should not have
     reach.may_write(machine, request, path)        whether an attempt could have done it

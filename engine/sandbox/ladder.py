@@ -100,8 +100,8 @@ def check_required(required: Iterable[Dimension], rows: Iterable[Enforcement]) -
             )
 
 
-def doctor(machine: MachineSupport) -> tuple[Enforcement, ...]:
-    """Return what this machine can enforce at best, one row a dimension, with how to get more."""
+def at_best(machine: MachineSupport) -> tuple[Enforcement, ...]:
+    """Return what this machine can enforce for a run that opens nothing, one row a dimension."""
     return tuple(replace(row, value="") for row in report(machine, best_request(), {}))
 
 
@@ -239,16 +239,7 @@ def network_rung(machine: MachineSupport, network: NetworkAccess) -> Mechanism |
 
 def _network(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
     if request.network is NetworkAccess.OPEN:
-        closed = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
-        leak = "" if closed else "; it can reach abstract sockets of the machine"
-        return Enforcement(
-            dimension=Dimension.NETWORK,
-            level=Level.NONE,
-            mechanism="shared",
-            value=str(request.network),
-            reason=f"the manifest leaves the network open{leak}",
-            fix="Close it with `runtime.sandbox.network`: `none`, or `{allow: [hosts]}`.",
-        )
+        return _open_network(machine)
     rung = network_rung(machine, request.network)
     finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
     return Enforcement(
@@ -258,6 +249,28 @@ def _network(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
         value=", ".join(request.allowed_hosts) or str(request.network),
         reason=_why_network(machine, rung),
         fix="" if rung else finding.fix or machine.finding(Mechanism.BWRAP).fix,
+    )
+
+
+def _open_network(machine: MachineSupport) -> Enforcement:
+    """Tell that nothing closes the network, and how this machine can close it, if it can."""
+    is_scope = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
+    leak = "" if is_scope else "; it can reach abstract sockets of the machine"
+    fixes = {
+        Mechanism.NETWORK_NAMESPACE: (
+            "Close it with `runtime.sandbox.network`: `none`, or `{allow: [hosts]}`."
+        ),
+        Mechanism.SECCOMP: "Close it with `runtime.sandbox.network: none`.",
+    }
+    rung = network_rung(machine, NetworkAccess.NONE)
+    unclosed = machine.finding(Mechanism.NETWORK_NAMESPACE).fix
+    return Enforcement(
+        dimension=Dimension.NETWORK,
+        level=Level.NONE,
+        mechanism="shared",
+        value=str(NetworkAccess.OPEN),
+        reason=f"the network stays open unless the manifest closes it{leak}",
+        fix=fixes[rung] if rung else unclosed or machine.finding(Mechanism.BWRAP).fix,
     )
 
 

@@ -23,6 +23,7 @@ from engine.git.parcel import check_carried
 from engine.host.seam import Host
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Dimension
+from engine.patterns.background import Background
 from engine.patterns.together import gather
 from engine.plan.model import AgentChoice, Cluster, Runtime
 from engine.site import broker, gate
@@ -115,7 +116,7 @@ class RaySite:
         self._key = hashlib.sha256(here.encode()).hexdigest()[:10]
         self._home = home / "sites" / f"{cluster.name}-{self._key}"
         self._environment = environment
-        self._tasks = tasks
+        self._tasks, self._background = tasks, Background(tasks)
         self._tethers = tethers
         self._nodes: dict[str, NodeSite] = {}
         self._placed: dict[tuple[RunId, WorkerId], str] = {}
@@ -196,7 +197,7 @@ class RaySite:
         """Return the nodes that live; from the first look on, late work is looked for too."""
         if not self._is_looking:
             self._is_looking = True
-            self._tasks.start_soon(self._look_round)
+            self._background.start_soon(self._look_round, failed=None)  # it goes on by itself
         there = await self._broker.call(Broker.nodes)
         for one in there:
             node = self._nodes.get(one.name)
@@ -242,13 +243,11 @@ class RaySite:
 
     def _free(self, run: RunId, worker: WorkerId) -> None:
         if self._placed.pop((run, worker), None) is not None:
-            self._tasks.start_soon(self._give_back, self._name_of(run, worker))
+            # What is left of a reservation goes with the cluster.
+            self._background.start_soon(self._give_back, self._name_of(run, worker), failed=None)
 
     async def _give_back(self, name: str) -> None:
-        try:
-            await self._broker.insist(partial(self._broker.call, Broker.free, name))
-        except EngineError:  # what is left of it goes with the cluster
-            return
+        await self._broker.insist(partial(self._broker.call, Broker.free, name))
 
     async def admit(self, terms: Terms, rows: object = None) -> None:
         """Refuse a run unless every node that it may use enforces what it requires."""
@@ -272,7 +271,7 @@ class RaySite:
         if not there:
             names = ", ".join(self.cluster.resources) or "any kind"
             raise WorkspaceError(
-                f"the cluster {names} has no live node of {self.cluster.name}",
+                f"the cluster {self.cluster.name} has no live node of {names}",
                 hint="`plait sites` lists the live nodes and what they have.",
             )
         return tuple(there)
@@ -307,14 +306,14 @@ class RaySite:
                 self._idle.pop(name, None)
             elif now - self._idle.setdefault(name, now) > lease_of(self.cluster.lease_s):
                 del self._idle[name]
-                self._tasks.start_soon(node.line.rest)
+                self._background.start_soon(node.line.rest, failed=None)  # it is tried again
 
     async def _look_round(self) -> None:
         """Look for nodes that are to go, and for those that are back and owe work of attempts."""
         while True:
             self._rest()
-            folders = await anyio.to_thread.run_sync(_owing, self._home)
             with suppress(EngineError, OSError):
+                folders = await anyio.to_thread.run_sync(_owing, self._home)
                 is_wanted = folders or self._placed
                 there = {one.name for one in await self.nodes()} if is_wanted else set()
                 for name in folders & there:

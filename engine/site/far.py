@@ -23,7 +23,8 @@ import anyio.to_thread
 
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
-from engine.git.collection import LARGE_FILES, CollectedChange
+from engine.git.collection import CollectedChange
+from engine.git.large_files import LARGE_FILES
 from engine.git.names import RefNames
 from engine.git.objects import refs_below
 from engine.git.parcel import Parcel, lay_out, pack_of, take_parcel

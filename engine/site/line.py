@@ -16,6 +16,7 @@ from anyio.abc import Process, TaskGroup
 
 from engine.beneath import remove_tree
 from engine.errors import SiteGone, SiteSilent, WorkspaceError
+from engine.patterns.background import Background
 from engine.private import private_folder
 from engine.site.far import Far, Opening
 from engine.site.wire import Message, Pipe, answered, ask
@@ -78,7 +79,7 @@ class Line:
         self._environ = opening.environment if environment is None else environment
         self.opening = opening
         self.name = start.name
-        self._tasks = tasks
+        self._tasks = Background(tasks)
         self._start = start
         self._pipe: Pipe | None = None
         self.process: Process | None = None
@@ -214,7 +215,8 @@ class Line:
             await anyio.to_thread.run_sync(private_folder, self.opening.home)
             with theirs:
                 self.process = await self._start_child(theirs)
-            self._tasks.start_soon(self._listen, pipe, self.process)
+            # Every call that waits learns that nobody answers any more.
+            self._tasks.start_soon(self._listen, pipe, self.process, failed=None)
             opening = (Far.open, ask(Far.open, [self.opening], {}))
             for act, message in (opening, *self._standing.values()):
                 said = await self._told(pipe, message)

@@ -15,11 +15,10 @@ import anyio.to_thread
 from engine.beneath import EntryKind, remove_tree
 from engine.errors import GitFailed
 from engine.git.collection import (
-    LARGE_FILES,
     CollectedChange,
     CollectRefused,
-    take_large_files,
 )
+from engine.git.large_files import LARGE_FILES, take_large_files
 from engine.git.names import RefNames
 from engine.git.objects import refs_below
 from engine.git.parcel import bring_home, pack_of, parcel_of, pin, unpack

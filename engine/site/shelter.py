@@ -20,9 +20,9 @@ from engine.plan.model import IsolationStrategy, Runtime
 from engine.sandbox.confine import check_network, confine, looking, one_off, release, set_limits
 from engine.sandbox.environment import environment
 from engine.sandbox.ladder import (
+    at_best,
     best_request,
     check_required,
-    doctor,
     files_rung,
     keeps_content,
     report,
@@ -114,8 +114,8 @@ class Shelter:
 
     @cached_property
     def report(self) -> tuple[Enforcement, ...]:
-        """Return how each dimension holds on this machine, for a worker's report."""
-        return doctor(self.machine)
+        """Return what this machine can enforce, for the report of a site."""
+        return at_best(self.machine)
 
     async def report_for(self, job: Job) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""

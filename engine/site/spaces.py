@@ -198,7 +198,7 @@ class GitSpaces:
 
     async def examine(self, at: Workplace, wanted: Collecting) -> tuple[str, ...]:
         """Return why a worktree has to stay; nothing if it may go."""
-        return (await self._verdict(at, wanted)).reasons
+        return (await self._verdict(at, wanted, is_asked=True)).reasons
 
     async def release(
         self,
@@ -219,10 +219,12 @@ class GitSpaces:
             await discard(self._repo, self._layout, verdict)
         return is_going
 
-    async def _verdict(self, at: Workplace, wanted: Collecting) -> RemovalVerdict:
+    async def _verdict(
+        self, at: Workplace, wanted: Collecting, *, is_asked: bool = False
+    ) -> RemovalVerdict:
         space = await self._space(at)
         async with self._reading(at, space, wanted) as request:
-            verdict = await examine(self._repo, space, request)
+            verdict = await examine(self._repo, space, request, is_asked=is_asked)
         if verdict.is_safe:
             await self._tidy(space)
         return verdict

@@ -371,11 +371,8 @@ def _merge(step: StepNode) -> Iterator[Complaint]:
     has_matrix = step.at("strategy", "matrix") is not None
     in_directory = text(at(step.runtime, "isolation_strategy")) == "directory"
     if merge == "choose" and has_matrix:
-        yield (
-            step.complaint(
-                "merge", "the cells of a matrix do different work; write `each` or `none`"
-            )
-        )
+        why = "the cells of a matrix do different work; write `each` or `none`"
+        yield step.complaint("merge", why)
     if merge in ("choose", "each") and in_directory:
         yield step.complaint("merge", "isolation_strategy directory has no git and merges nothing")
     if step.says("choose"):

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
-from anyio.abc import TaskGroup
 
 from engine.core.effects import EntryEffect, StartTimer
 from engine.ids import WorkerId
+from engine.patterns.background import Background
 from engine.work.watch import Watch
 
 
@@ -34,8 +35,10 @@ class Activity:
 class Activities:
     """All activities of one run, counted before they begin so that nothing is ever missed."""
 
-    def __init__(self, tasks: TaskGroup) -> None:
+    def __init__(self, tasks: Background, failed: Callable[[WorkerId, Exception], None]) -> None:
+        """`failed` hears of a worker's activity that ended without a fact about its end."""
         self._tasks = tasks
+        self._failed = failed
         self._by_worker: dict[WorkerId, Activity] = {}
         self._under_way = 0
         self._changed = anyio.Event()
@@ -58,7 +61,8 @@ class Activities:
         self._by_worker[effect.worker] = activity
         # Counted before it starts: waiters for rest must not see a gap between two effects.
         self._under_way += 1
-        self._tasks.start_soon(self._run, activity, perform, last)
+        failed = partial(self._failed, effect.worker)
+        self._tasks.start_soon(self._run, activity, perform, last, failed=failed)
         return activity
 
     def end_timers(self, waiting: Callable[[StartTimer], bool]) -> None:
@@ -67,10 +71,10 @@ class Activities:
             if isinstance(activity.effect, StartTimer) and not waiting(activity.effect):
                 activity.scope.cancel()
 
-    def aside(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Start something small that replaces nothing."""
+    def aside(self, worker: WorkerId, act: Callable[[], Awaitable[None]]) -> None:
+        """Start something small for a worker, that replaces nothing."""
         self._under_way += 1
-        self._tasks.start_soon(self._run_aside, act)
+        self._tasks.start_soon(self._run_aside, act, failed=partial(self._failed, worker))
 
     async def _run(
         self,

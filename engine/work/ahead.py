@@ -1,15 +1,15 @@
 """Fetch help for conflicts ahead, so that it is there when a human looks at them."""
 
-from contextlib import suppress
+from functools import partial
 
 import anyio
-from anyio.abc import TaskGroup
 
-from engine.errors import EngineError
+from engine.errors import EngineBug, EngineError, whole_of
 from engine.ids import RunId, WorkerId
 from engine.limits import Usage
 from engine.merge import Formatted, HunkKey, OutsideAnswer
 from engine.messages.merging import ConflictView
+from engine.patterns.background import Background
 from engine.phases import Phase
 from engine.review.assisting import Assisted, Spent, is_over
 from engine.review.desk import MergeDesk
@@ -26,7 +26,7 @@ _FIRST_S = 1.0
 class Ahead:
     """Helps with the conflicts of each worker as soon as it has some, in the background."""
 
-    def __init__(self, tools: Tools, tasks: TaskGroup) -> None:
+    def __init__(self, tools: Tools, tasks: Background) -> None:
         self._tools = tools
         self._tasks = tasks
         self._waiting: dict[RunId, frozenset[WorkerId]] = {}
@@ -52,17 +52,29 @@ class Ahead:
         key = live.state.run, worker
         if live.state.plan.review.has_help and key not in self._busy:
             self._busy[key] = anyio.CancelScope()
-            self._tasks.start_soon(self._help, live, worker)
+            failed = partial(_note, live, worker)
+            self._tasks.start_soon(self._help, live, worker, failed=failed)
+
+    def forget(self, run: RunId) -> None:
+        """End all help of a run that is unloaded; it begins anew where the run is loaded again."""
+        self._waiting.pop(run, None)
+        for (known, _), scope in self._busy.items():
+            if known == run:
+                scope.cancel()
 
     async def _help(self, live: RunPort, worker: WorkerId) -> None:
+        key = live.state.run, worker
+        scope = self._busy[key]
         try:
-            # Whatever keeps it from helping: the conflicts can be decided without.
-            with self._busy[live.state.run, worker], suppress(EngineError, OSError):
+            with scope:
                 await self._tools.clock.sleep(_FIRST_S)
                 await self._format(live, worker)
                 await self._assist(live, worker)
         finally:
-            del self._busy[live.state.run, worker]
+            del self._busy[key]
+            # It conflicts again already: whoever saw that found this help still under way.
+            if scope.cancel_called and worker in self._waiting.get(live.state.run, ()):
+                self.begin(live, worker)
 
     async def _format(self, live: RunPort, worker: WorkerId) -> None:
         desk = self._desk(live)
@@ -70,16 +82,23 @@ class Ahead:
         if files:
             w = live.state.workers[worker]
             found: dict[bytes, Formatted | None] = {one.path: None for one in files}
-            with suppress(EngineError, OSError):  # it is not tried again
+            try:
                 found |= await format_texts(self._tools, live, w, files, commit=commit)
+            except EngineBug:
+                raise
+            except (EngineError, OSError) as error:  # it is not tried again
+                _note(live, worker, error)
             await desk.formatted(live, worker, found)
 
     async def _assist(self, live: RunPort, worker: WorkerId) -> None:
         """Ask about one hunk after the other, until all are decided or the budget is used up."""
         rule, desk = live.state.plan.review.assist, self._desk(live)
         while rule is not None and live.state.workers[worker].begun.workspace is not None:
+            await self._tools.ledger.share([rule.agent])
+            if live.state.is_paused or self._tools.ledger.hold(rule.agent) is not None:
+                return
             question, so_far = await desk.unsure(live.state, worker)
-            if question is None or so_far.spent(rule) or live.state.is_paused:
+            if question is None:
                 return
             inquiry, _ = await desk.ask(live, worker, question, by=rule.agent.name, is_ahead=True)
             await self._ask(live, worker, inquiry, so_far)
@@ -109,6 +128,8 @@ class Ahead:
                     count=used.append,
                 )
                 found = answer._replace(is_ahead=True)
+        except EngineBug:
+            raise
         except (EngineError, OSError) as error:
             found = f"{rule.agent.name}: {error}"
         finally:
@@ -125,3 +146,11 @@ class Ahead:
 
     def _desk(self, live: RunPort) -> MergeDesk:
         return self._tools.workshops.of(live.state.plan).merging(live.state)
+
+
+def _note(live: RunPort, worker: WorkerId, error: Exception) -> None:
+    """Show in a worker's log why there is no help, unless nobody needs it any more."""
+    w = live.state.workers[worker]
+    if w.phase is Phase.CONFLICTED:
+        said = f"plait could not help with the conflicts: {whole_of(error)}"
+        live.note(worker, w.attempt.number, said)

@@ -9,6 +9,7 @@ empty folder: whatever it writes there is thrown away. What it answers is only e
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import StringIO
 from secrets import token_hex
 
 import anyio
@@ -30,11 +31,13 @@ from engine.review.inquiry import Inquiry
 from engine.site.seam import Workplace
 from engine.work.logbook import Logbook
 from engine.work.tools import Tools
+from engine.work.watch import SHORT_LIMIT_S, end_of_limit
 from engine.work.workplace import workplace
 
 _WHY = re.compile(r"^WHY:[ \t]*(\S.*)$", re.MULTILINE)
 _LONGEST_WHY = 200
-_ANSWER = re.compile(r"^<<<ANSWER[^\n]*\n(.*?)^ANSWER>>>", re.MULTILINE | re.DOTALL)
+_BEGIN, _END = "<<<ANSWER", "ANSWER>>>"
+_REFUSED = "its vendor refuses this login for now"
 _TASK = """Combine two changes of the same lines of {path}. {base}
 
 --- {target} has:
@@ -92,6 +95,9 @@ async def ask_words(  # noqa: PLR0913 - who is asked what, where, within which b
     Raises:
         EngineError: It could not be asked, or did not end well.
     """
+    await tools.ledger.share([choice])
+    if (hold := tools.ledger.hold(choice)) is not None:
+        raise AgentError(hold.reason or _REFUSED)
     if w.begun.workspace is None:
         raise AgentError(f"{w.id} has no workspace where an agent could answer")
     beside = workplace(state, w.id, role=f"ask-{token_hex(4)}")
@@ -158,14 +164,23 @@ def answer_in(said: str, *, by: str) -> OutsideAnswer:
 
 
 def _answer(said: str) -> bytes:
-    found = _ANSWER.findall(said)
-    if not found:
+    """Return the lines between the last two markers; each line is read once."""
+    found: list[str] | None = None
+    inside: list[str] | None = None
+    for line in StringIO(said):
+        if inside is None:
+            inside = [] if line.startswith(_BEGIN) else None
+        elif line.startswith(_END):
+            found, inside = inside, None
+        else:
+            inside.append(line)
+    if found is None:
         raise AgentError("its answer had no lines between the two markers")
-    return str(found[-1]).encode(errors="surrogateescape")
+    return "".join(found).encode(errors="surrogateescape")
 
 
 def _why(said: str) -> str:
-    found = _WHY.findall(said.partition("<<<ANSWER")[0])
+    found = _WHY.findall(said.partition(_BEGIN)[0])
     return str(found[-1]).strip()[:_LONGEST_WHY] if found else ""
 
 
@@ -206,6 +221,8 @@ async def _asked(
             return await listening.to_end()
         finally:
             used, now = listening.usage, tools.clock.now()
+            if (limit := listening.limit) is not None:
+                tools.ledger.refuse(choice, end_of_limit(limit, now) or now + SHORT_LIMIT_S)
             tools.ledger.spend(choice, at.attempt, at=now, usd=used.usd, tokens=used.tokens)
             count(used)
     finally:
@@ -213,7 +230,10 @@ async def _asked(
 
 
 class _Listening:
-    """One question being answered; nobody is there to be asked back, so permissions are denied."""
+    """One question being answered; nobody is there to be asked back, so permissions are denied.
+
+    `limit` says that the vendor refused the login.
+    """
 
     def __init__(
         self, host: Host, attempt: AttemptId, parser: StreamParser, *, keeps_stdin: bool
@@ -224,6 +244,7 @@ class _Listening:
         self._keeps_stdin = keeps_stdin
         self._logbook = Logbook(attempt.number)
         self._sent = 0
+        self.limit: a.RateLimited | None = None
 
     @property
     def usage(self) -> Usage:
@@ -254,6 +275,7 @@ class _Listening:
                     cause=end.cause,
                 )
             )
+            self.limit = outcome.limit
             if not outcome.ok or end.cause is not None:
                 raise AgentError(outcome.error or f"it was stopped ({end.cause})")
             return outcome.text

@@ -11,6 +11,7 @@ from engine.beneath import remove_tree
 from engine.core.effects import ReleaseWorkspace
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, SiteSilent
+from engine.git.objects import refs_below
 from engine.git.unfinished import remove_dead_locks
 from engine.ids import RunId
 from engine.messages.questions import CleanItem
@@ -69,29 +70,43 @@ def _folders(runs: Path) -> list[RunId]:
 async def _drop_branches(
     tools: Tools, states: Sequence[RunState], *, going: Container[str] | None
 ) -> list[CleanItem]:
-    """Delete branches of settled workers whose work is in the target; keep the others.
+    """Delete branches of settled workers whose work is in the target; say why the others stay.
 
     Where it is only to be said, `going` are the workspaces that would be gone by then.
     """
+    if tools.repo is None:
+        return []
+    heads = await refs_below(tools.repo, "refs/heads")
     items = []
     for state in states:
         for w in state.workers.values():
-            if not w.phase.is_settled or w.begun.branch is None or not w.attempt.number:
+            branch = w.begun.branch
+            if branch is None or f"refs/heads/{branch}" not in heads:
                 continue
-            is_gone = going is not None and w.begun.workspace in going
-            if not is_gone and await tools.sites.is_there(state, address_of(state, w)):
-                continue
-            if await tools.workshops.of(state.plan).drop_branch(state, w, going=going) == "":
-                items.append(
-                    CleanItem(
-                        run=state.run,
-                        worker=str(w.id),
-                        path=w.begun.workspace or "",
-                        was_removed=going is None,
-                        branch=w.begun.branch,
-                    )
+            reason = await _drop_branch(tools, state, w, going=going)
+            items.append(
+                CleanItem(
+                    run=state.run,
+                    worker=str(w.id),
+                    path=w.begun.workspace or "",
+                    reasons=(reason,) if reason else (),
+                    was_removed=going is None and not reason,
+                    branch=branch,
                 )
+            )
     return items
+
+
+async def _drop_branch(
+    tools: Tools, state: RunState, w: Worker, *, going: Container[str] | None
+) -> str:
+    """Delete a worker's branch if nothing needs it any more, or return why it stays."""
+    if not w.phase.is_settled or not w.attempt.number:
+        return f"{w.id} is {w.phase}"
+    is_gone = going is not None and w.begun.workspace in going
+    if not is_gone and await tools.sites.is_there(state, address_of(state, w)):
+        return "its workspace stays"
+    return await tools.workshops.of(state.plan).drop_branch(state, w, going=going) or ""
 
 
 async def _there(tools: Tools, state: RunState, w: Worker) -> list[Worker]:

@@ -65,28 +65,34 @@ async def format_texts(
     """Return files as their formatters write them, on a commit's files; None where one could not.
 
     All of them together have a bounded time, because a landing may wait for its turn meanwhile.
+    Their own turn, behind other landings, may take long: that time does not count.
 
     Raises:
-        EngineError: The surroundings cannot be made.
+        EngineError: The surroundings cannot be made, or the formatters take too long.
     """
     found: dict[bytes, Formatted | None] = {one.path: None for one in files}
     some = [one for one in files if max(map(len, one.texts)) <= _MOST_FORMATTED][:_MOST_FILES]
     checking = Checking(run, tools, e.RunCheck(**w.who))
     landings = tools.workshops.of(run.state.plan).landings
-    with anyio.move_on_after(_FORMATTING_S):
-        async with tools.landing, landings.laid_out(run.state, commit, checking) as there:
-            clean, folder, places = there
-            beside = places.private / "plait-format"
-            words = await to_thread.run_sync(partial(_put, folder, beside, some))
+    async with tools.landing, landings.laid_out(run.state, commit, checking) as there:
+        clean, folder, places = there
+        beside = places.private / "plait-format"
+        words = await to_thread.run_sync(partial(_put, folder, beside, some))
+        with anyio.move_on_after(_FORMATTING_S) as late:
             await clean.make(words, folder, places)
-            for number, one in enumerate(some):
-                take = partial(_formatted, Path(folder), beside, number, one)
-                found[one.path] = await to_thread.run_sync(take)
+        if late.cancelled_caught:  # the file that was being written may be there in part
+            raise WorkspaceError(f"formatting the conflicts took over {_FORMATTING_S:g} seconds")
+        for number, one in enumerate(some):
+            take = partial(_formatted, Path(folder), beside, number, one)
+            found[one.path] = await to_thread.run_sync(take)
     return found
 
 
 def _put(root: str, folder: Path, files: Sequence[Unformatted]) -> str:
-    """Write texts into a folder; return the shell commands that format each of them there."""
+    """Write texts into a folder; return the shell command that formats each of them there.
+
+    The commands are a file: one word of a command line holds no more than 128 KB.
+    """
     private_folder(folder)
     words: list[str] = []
     for number, one in enumerate(files):
@@ -99,7 +105,9 @@ def _put(root: str, folder: Path, files: Sequence[Unformatted]) -> str:
             does = _beside(root, path, f"{format_} < {shlex.quote(str(at))}")
             made = shlex.quote(f"{at}.made")
             words.append(f"( {does} ) > {made} || rm -f {made}")
-    return "\n".join([*words, "true"])
+    script = folder / "all"
+    script.write_bytes(os.fsencode("\n".join([*words, "true"])))
+    return f". {shlex.quote(str(script))}"
 
 
 def _formatted(root: Path, folder: Path, number: int, one: Unformatted) -> Formatted | None:

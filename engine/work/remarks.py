@@ -24,7 +24,7 @@ class Remarks:
     def __init__(
         self,
         log_of: Callable[[WorkerId], AgentLog],
-        aside: Callable[[Callable[[], Awaitable[None]]], None],
+        aside: Callable[[WorkerId, Callable[[], Awaitable[None]]], None],
     ) -> None:
         self._log_of, self._aside = log_of, aside
         self._waiting: list[tuple[WorkerId, int, Remark]] = []
@@ -32,7 +32,7 @@ class Remarks:
     def keep(self, worker: WorkerId, attempt: int, remark: Remark) -> None:
         """Write it down soon, in the order in which they come."""
         if not self._waiting:
-            self._aside(self._write)
+            self._aside(worker, self._write)
         self._waiting.append((worker, attempt, remark))
 
     async def _write(self) -> None:
@@ -61,5 +61,5 @@ def _record(log: AgentLog, attempt: int, remark: Remark) -> None:
     row = AgentRow(table=Table.NOTES, at=remark.at, kind=remark.kind, json=json.dumps(remark.text))
     try:
         log.record(attempt, 0, [row])
-    except StoreError:  # a full disk must end no agent; the remark is seen now, and lost later
+    except (StoreError, OSError):  # the remark is seen now, and lost later: its disk is full
         return

@@ -14,7 +14,7 @@ from engine.ids import RunId, WorkerId
 from engine.messages.served import Served, ServedState
 
 MOST_LINES = 2000
-_LONGEST = 4000
+LONGEST = 4000
 _SHOWN = 8
 
 
@@ -54,7 +54,7 @@ class Program:
 
     def say(self, line: str) -> None:
         """Add a line to what it wrote."""
-        self.lines.append(line[:_LONGEST])
+        self.lines.append(line[:LONGEST])
         self.count += 1
         self.wake()
 

@@ -15,17 +15,17 @@ from secrets import token_hex
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
 from engine.beneath import remove_tree
 from engine.core.feed import RunFeed
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError, GitFailed, HostLost, WorkspaceError
+from engine.errors import EngineError, HostLost, WorkspaceError
 from engine.git.checktree import CheckTree
 from engine.host.seam import AttemptExit, Stream
 from engine.ids import AttemptId
 from engine.messages.events import ProgramServed
 from engine.messages.served import Served, ServedState
+from engine.patterns.background import Background, failure_in
 from engine.phases import StopCause
 from engine.plan.model import ServeRule
 from engine.private import private_folder
@@ -36,7 +36,7 @@ from engine.site.seam import CommandEnd
 from engine.site.shelter import Folders, GitPlaces, Job
 from engine.site.sites import LOCAL
 from engine.values import dataclass
-from engine.work.served import Program
+from engine.work.served import LONGEST, Program
 from engine.work.tools import Tools
 from engine.work.workplace import address_of, terms_of
 
@@ -57,7 +57,7 @@ class _Wanted:
 
 
 async def serve(
-    tools: Tools, tasks: TaskGroup, state: RunState, w: Worker, *, live: RunFeed | None
+    tools: Tools, tasks: Background, state: RunState, w: Worker, *, live: RunFeed | None
 ) -> Served:
     """Begin to serve a worker's program, or find it served; return how it is.
 
@@ -95,7 +95,8 @@ async def serve(
     )
     tools.served.add(program)
     wanted = _Wanted(state=state, w=w, rule=rule, commit="" if is_here else commit)
-    tasks.start_soon(_Serving(tools, live, wanted, program).go)
+    serving = _Serving(tools, live, wanted, program)
+    tasks.start_soon(serving.go, failed=None)  # its view says why it ended
     program.told(program)
     return program.view
 
@@ -132,8 +133,15 @@ class _Serving:
             with program.scope:
                 async with self._place() as job:
                     why = await self._served(job)
-        except (EngineError, GitFailed, OSError) as error:
-            why = f"could not be started: {error}"
+        except (EngineError, OSError, ExceptionGroup) as error:
+            failure = failure_in(error)
+            if failure is None:
+                raise
+            why = (
+                "it was lost with its keeper"
+                if isinstance(failure, HostLost)
+                else f"could not be started: {failure}"
+            )
         finally:
             self._near.ports.release(self._holder)
             self._move(ServedState.ENDED, note=why, url="")
@@ -230,8 +238,6 @@ class _Serving:
                 end = await self._read(job.attempt)
                 tasks.cancel_scope.cancel()
             return CommandEnd(exit=end, tail="").why
-        except HostLost:
-            return "it was lost with its keeper"
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(job.attempt)
@@ -259,7 +265,8 @@ class _Serving:
             for frame in chunk.frames:
                 if frame.stream in {Stream.OUT, Stream.ERR}:
                     text = rest.get(frame.stream, "") + frame.data.decode(errors="replace")
-                    *lines, rest[frame.stream] = text.replace("\r\n", "\n").split("\n")
+                    *lines, last = text.replace("\r\n", "\n").split("\n")
+                    rest[frame.stream] = last[:LONGEST]  # no more of a line is ever shown
                     for line in lines:
                         self._program.say(line)
             self._offset = chunk.next_offset

@@ -40,7 +40,7 @@ from engine.work.run_ports import CountSpent
 
 Feed = Callable[[f.Fact], None]
 Mention = Callable[[LatestWins], None]
-_SHORT_LIMIT_S = 60.0
+SHORT_LIMIT_S = 60.0
 _LONGEST_LIMIT_S = 31 * 24 * 3600.0
 """The longest time for which a vendor refuses a login: some budgets are those of a month."""
 _HOLDS_UP = frozenset({"429", "503", "529", a.BUSY})
@@ -269,7 +269,7 @@ class Watch:
 
     @_act.register
     def _(self, event: a.RateLimited, at: float) -> None:
-        self._limited(_end_of(event, at), "")
+        self._limited(end_of_limit(event, at), "")
 
     def _limited(self, until: float | None, status: str) -> None:
         """Tell of a limit, unless the last one was the same: each time it is kept for good."""
@@ -441,6 +441,7 @@ class Watch:
         return f.AttemptEnded(
             **self._about,
             ok=outcome.ok and cause is None,
+            exit_code=end.exit_code,
             text=outcome.text,
             error=self._error(outcome),
             cause=cause,
@@ -462,7 +463,7 @@ class Watch:
         if outcome.limit is None:
             return None
         now = self.clock.now()
-        return _end_of(outcome.limit, now) or now + _SHORT_LIMIT_S
+        return end_of_limit(outcome.limit, now) or now + SHORT_LIMIT_S
 
 
 def _is_same(one: float | None, other: float | None) -> bool:
@@ -472,7 +473,7 @@ def _is_same(one: float | None, other: float | None) -> bool:
     return abs(one - other) <= _SAME_S
 
 
-def _end_of(limit: a.RateLimited, now: float) -> float | None:
+def end_of_limit(limit: a.RateLimited, now: float) -> float | None:
     """Return when a login may be used again, None where its agent does not say.
 
     All workers of the login wait for it, and an agent may say anything.

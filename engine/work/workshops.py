@@ -337,7 +337,8 @@ def _history_of(state: RunState) -> HistoryWanted | None:
 
 
 def _left_over(w: Worker) -> str:
-    return f"Work of {w.id}, attempt {w.attempt.number}, left uncommitted\n"
+    subject = f"Changes that {w.id} did not commit"
+    return f"{subject}\n\nplait found them in its worktree after attempt {w.attempt.number}.\n"
 
 
 class Workshops:

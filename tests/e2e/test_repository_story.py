@@ -1,5 +1,7 @@
 """Three candidates in a real repository: chosen, stacked upon, landed; the user left alone."""
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -121,7 +123,8 @@ def test_clean_takes_what_is_kept_elsewhere_and_restore_brings_it_back(repositor
     assert repository.plait("cancel", "--all").code in {0, 1}
     for worker in ("shout/worker_2", "grow/worker_1"):
         repository.plait("reject", worker)
-    repository.plait("clean")
+    said = repository.plait("clean").out
+    assert "its work has not landed yet\n  branch plait/" in said
     trashed = [line.split()[0] for line in repository.plait("restore").out.splitlines()]
     name = next(name for name in trashed if ".shout.worker_2." in name)
     back = repository.plait("restore", name)
@@ -138,7 +141,9 @@ def test_a_landing_is_undone_and_waits_for_review_again(repository: Shell):
     assert done.code == 0, done.err
     assert repository.git("rev-parse", "main") == before
     assert (repository.folder / "a.txt").read_text() == "one\ntwo\nthree\n"
-    assert "shout/worker_2             REVIEWING" in repository.plait("status").out
+    told = repository.plait("status").out.splitlines()
+    (row,) = [line for line in told if "shout/worker_2             REVIEWING" in line]
+    assert row.endswith(f"{pwd.getpwuid(os.getuid()).pw_name} undid its landing on main")
 
 
 def test_after_an_undo_the_diff_shows_what_lands_and_not_what_the_check_left(repository: Shell):

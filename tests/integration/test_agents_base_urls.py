@@ -150,6 +150,16 @@ def test_a_provider_of_the_manifest_is_named_by_its_agent(tmp_path: Path, closed
         assert caught.value.hint.startswith("the agent 'mine' of the manifest sets")
 
 
+def test_an_address_among_codexs_arguments_is_that_of_its_own_provider(
+    tmp_path: Path, closed: int
+) -> None:
+    there = f"-c model_provider=x -c model_providers.{{}}.base_url=http://127.0.0.1:{closed}"
+    with pytest.raises(AgentError, match="the connection is refused"):
+        check(launched("codex", tmp_path, options={"args": there.format("x")}))
+    other = f"-c model_providers.x.name=x {there.format('y')}"
+    check(launched("codex", tmp_path, options={"args": other}))
+
+
 def test_a_name_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     # A blank in a name is refused before any server of names is asked.
     url = "http://no such host:8080"

@@ -123,7 +123,8 @@ def test_a_permission_is_asked_with_its_tool(
     reader = stream(tmp_path)
     asked = next(e for e in reader.feed("out", notice(hook, tmp_path)) if isinstance(e, Asked))
     assert (asked.tool, asked.is_permission, asked.choices) == (tool, True, ("allow", "deny"))
-    assert detail is None or (asked.detail, asked.needs_human) == (detail, False)
+    assert detail is None or asked.detail == detail
+    assert asked.needs_human  # another program there can write the same
 
 
 GIT = {"command": "git status"}
@@ -149,7 +150,7 @@ def asked_by(tool: str, given: object, tmp_path: Path, event: str = "PermissionR
         ("Task", {"prompt": "go", **GIT}, "…"),
     ],
 )
-def test_what_is_not_known_exactly_is_never_answered_by_a_kept_answer(
+def test_what_is_asked_on_a_terminal_is_never_answered_by_a_kept_answer(
     tool: str, given: dict[str, object], detail: str, tmp_path: Path
 ) -> None:
     asked = asked_by(tool, given, tmp_path)
@@ -169,10 +170,10 @@ def test_what_is_not_known_exactly_is_never_answered_by_a_kept_answer(
     assert all(one.answers(known, worker="w", step="s") for one in kept)
 
 
-def test_a_notice_that_the_terminal_cut_is_not_known_exactly(tmp_path: Path) -> None:
+def test_a_notice_that_the_terminal_cut_says_so(tmp_path: Path) -> None:
     said = f"\x1b]777;notify;plait permission;Bash(git {'x' * 600})\x07".encode()
     asked = next(e for e in stream(tmp_path).feed("out", said) if isinstance(e, Asked))
-    assert asked.needs_human
+    assert "look at its terminal" in asked.text
 
 
 def test_its_hooks_are_found_in_any_folder(tmp_path: Path) -> None:
@@ -207,6 +208,13 @@ def test_what_is_denied_ends_its_work(answer: str, tmp_path: Path) -> None:
         TurnEnded(is_ok=True),
         Withdrawn("screen-1"),
     ]
+
+
+def test_what_is_denied_ends_its_work_whatever_else_is_typed_with_it(tmp_path: Path) -> None:
+    reader = stream(tmp_path)
+    reader.feed("out", b"\x1b]777;notify;plait permission;Bash(ls)\x07")
+    reader.answer("screen-1", "deny")
+    assert TurnEnded(is_ok=True) in reader.feed("in", b"x" + CLAUDE.deny)
 
 
 def test_a_program_that_is_not_known_is_asked_in_words(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from tests.support.repositories import RepositoryBuilder
 from tests.support.shells import Shell
 
 GH = """#!/bin/sh
-[ "$1 $2 $4 $5" = "pr view --json number,title,body,baseRefName,url" ] || exit 9
+[ "$1 $2 $4 $5" = "pr view --json number,title,body,baseRefName,headRefOid,url" ] || exit 9
 [ "$3" = 7 ] || { echo "no pull requests found for $3" >&2; exit 1; }
 echo '{"number": 7, "title": "A better third line", "body": "It was worse.",
-  "baseRefName": "main", "url": "https://example.org/a/b/pull/7"}'
+  "baseRefName": "main", "headRefOid": "OID", "url": "https://example.org/a/b/pull/7"}'
 """
 """The one answer of GitHub that is asked for; there is no other way to have it here."""
 
@@ -38,10 +38,11 @@ def requested(built: RepositoryBuilder, tmp_path: Path) -> str:
     built.commit({"code": THEIRS}, "their work")
     built.git("push", "-q", "origin", "main", "side:refs/pull/7/head")
     built.git("checkout", "-q", "main")
+    oid = built.rev("side")
     built.git("branch", "-D", "side")
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "gh").write_text(GH)
+    (tools / "gh").write_text(GH.replace("OID", oid))
     (tools / "gh").chmod(0o755)
     return str(tools)
 
@@ -148,10 +149,28 @@ def test_a_request_is_read_and_nothing_is_checked_out(built: RepositoryBuilder, 
     assert standing(built) == before
 
 
+def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_here(
+    built: RepositoryBuilder, requested: str
+):
+    Path(requested, "gh").write_text(GH.replace("OID", "0" * 40))
+    read = plait(built, "review", "7", path=requested)
+    assert read.returncode != 0
+    assert "is not https://example.org/a/b/pull/7" in read.stderr
+    assert "as a remote" in read.stderr
+
+
+def test_a_request_is_not_decided_by_words_that_contradict(
+    built: RepositoryBuilder, requested: str
+):
+    told = plait(built, "review", "7", "--target", "--incoming", path=requested)
+    assert told.returncode == 2
+    assert "cannot both apply" in told.stderr
+
+
 def test_a_request_into_a_branch_called_head_is_read(built: RepositoryBuilder, requested: str):
     built.git("push", "-q", "origin", "main:head")
     gh = Path(requested, "gh")
-    gh.write_text(GH.replace('"baseRefName": "main"', '"baseRefName": "head"'))
+    gh.write_text(gh.read_text().replace('"baseRefName": "main"', '"baseRefName": "head"'))
     read = plait(built, "review", "7", path=requested)
     assert read.returncode == 0, read.stderr
     assert "+theirs" in read.stdout

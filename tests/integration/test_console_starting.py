@@ -165,12 +165,29 @@ async def test_values_are_those_of_the_command_line(place: Place):
         assert view.steps[0].check == "test -e a.txt"
 
 
-async def test_what_is_enforced_is_that_of_the_plan_and_not_the_best_there_is(place: Place):
+async def test_the_form_and_the_page_before_it_say_the_same_of_what_is_enforced(place: Place):
     async with console_on(place) as (console, _):
+        await console.shows("THIS MACHINE", "not enforced network")
         await console.do("start")
         await console.shows("quick")
         await console.press("x")
         await console.shows("enforced", "not enforced network")  # it is open where nobody says more
+
+
+async def test_a_check_that_nobody_named_is_said_to_be_none_where_one_can_be_typed(place: Place):
+    async with console_on(place, (80, 24)) as (console, _):
+        await console.do("start")
+        await console.press("x")
+        none = "nothing is checked, unless you type one"
+        await console.shows(f"no check was found: {none}", "permissions auto; nothing is checked")
+        await fill(console, "check", "true")
+        await console.until(lambda: none not in console.text)
+        await console.shows("; check: true")
+        await to_field(console, "manifest")
+        await fill(console, "check", "")
+        await to_field(console, "manifest")
+        await console.press("right")
+        await console.shows("as in the manifest")
 
 
 async def test_a_pipeline_of_a_manifest_is_started(place: Place):

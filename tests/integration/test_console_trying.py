@@ -74,6 +74,8 @@ async def test_a_result_is_tried_seen_on_every_screen_and_taken_back(place: Plac
         await console.shows("your checkout is as it was before")
         assert picture(built) == before
         assert "TRYING" not in console.text
+        await console.do("undo")
+        await console.shows("there is nothing to undo")
 
 
 async def test_another_result_takes_the_place_of_the_one_that_is_tried(place: Place):
@@ -115,7 +117,7 @@ async def test_a_try_that_was_ended_elsewhere_leaves_nothing_to_take_back(place:
         assert await end_try(place.project, environment=place.environment)
         await console.until(lambda: "TRYING" not in console.text)
         await console.do("undo")
-        await console.shows("no try is active")
+        await console.shows("there is nothing to undo")
 
 
 async def test_what_stands_against_a_try_is_said_and_nothing_is_touched(place: Place):

@@ -51,12 +51,31 @@ async def test_a_branch_goes_once_its_work_is_on_the_target_and_others_stay(plac
         items = await engine.port.ask(CleanUp())
 
         assert [item.branch for item in items if item.was_removed] == [branch]
-        assert [item.reasons for item in items if not item.is_safe] == [
-            ("s2/worker_1 is REVIEWING",)
+        kept = f"plait/{run.id}/s2/worker_1"
+        assert [(item.branch, item.reasons) for item in items if not item.is_safe] == [
+            ("", ("s2/worker_1 is REVIEWING",)),
+            (kept, ("s2/worker_1 is REVIEWING",)),
         ]
     assert place.built.branches() == ["main", f"plait/{run.id}/s2/worker_1"]
     kept = f"refs/plait/{run.id}/s1/worker_1/attempt_1/head"
     assert place.text(revision=kept) == changed(2, "one")
+
+
+async def test_every_branch_that_stays_says_why(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(*(changed(n, f"w{n}") for n in (2, 5, 11))))
+        for worker in ("s1/worker_1", "s2/worker_1", "s3/worker_1"):
+            await engine.command(c.Reject(worker=worker, run=run.id))
+        await engine.port.ask(WaitIdle())
+        first, second, third = (f"plait/{run.id}/s{n}/worker_1" for n in (1, 2, 3))
+        place.built.git("branch", "-D", second)
+        place.built.git("checkout", "-q", third)
+        for question in (CleanUp(dry_run=True), CleanUp()):
+            said = {one.branch: one.reasons for one in await engine.port.ask(question)}
+            assert said.pop(first) == ("its work has not landed yet",)
+            assert said.pop(third) == ("it is checked out",)
+            assert second not in said
+        assert place.built.branches() == ["main", first, third]
 
 
 @pytest.mark.parametrize("later", [None, "written over by the user\n"])
@@ -142,7 +161,10 @@ async def test_steps_called_like_folders_of_ours_are_in_nobodys_way(place: Mergi
             assert await land(engine, run, f"{name}/worker_1") is Phase.LANDED
         await engine.port.ask(WaitIdle())
         cleaned = await engine.port.ask(CleanUp())
-        assert ["is working in it" in item.reasons[0] for item in cleaned] == [True, True]
+        trees = [item.reasons[0] for item in cleaned if not item.branch]
+        assert ["is working in it" in reason for reason in trees] == [True, True]
+        branches = [item.reasons for item in cleaned if item.branch]
+        assert branches == [("its workspace stays",)] * 2
         assert [worktree.is_dir() for worktree in worktrees] == [True, True]
     for name in texts:
         assert (place.built.path / ".git/plait/runs" / run.id / name / "worker_1/agent.db").exists()

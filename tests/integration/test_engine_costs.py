@@ -105,13 +105,16 @@ def top_json(shell: Shell) -> dict[str, list[dict[str, float]]]:
     return told
 
 
-def test_top_on_a_terminal_goes_on_until_it_is_left_and_leaves_it_as_it_was(busy: Shell):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_top_on_a_terminal_goes_on_until_it_is_left_and_leaves_it_as_it_was(
+    busy: Shell, number: signal.Signals
+):
     script = "import sys; from tui.cli import main; sys.exit(main(sys.argv[1:]))"
     words = ("top", "--every", "0.1", "-C", str(busy.folder))
     with process_in_pty(script, *words, PLAIT_STATE_HOME=str(busy.state)) as console:
         console.wait_written(b"busy/worker_1")
         console.wait_written_after(len(console.written), b"\x1b[H")
-        assert console.end(signal.SIGINT) == 0
+        assert console.end(number) == 0
     assert console.written.rstrip().endswith(b"\x1b[?25h\x1b[?1049l")
 
 
@@ -119,4 +122,6 @@ def test_top_without_an_engine_says_so(tmp_path: Path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     done = Shell(tmp_path, tmp_path / "state").plait("top")
     assert (done.code, done.out) == (0, "")
-    assert "no engine works" in done.err
+    assert "no engine runs" in done.err
+    done = Shell(tmp_path, tmp_path / "state").plait("top", "--json")
+    assert (done.code, json.loads(done.out)) == (0, {})

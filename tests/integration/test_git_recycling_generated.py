@@ -117,10 +117,10 @@ class Hands:
         folder.symlink_to(aside)
 
     def mode(self) -> None:
-        self._one().chmod(self.dice.choice([0o644, 0o755, 0o777, 0o700, 0o640]))
+        self._file().chmod(self.dice.choice([0o644, 0o755, 0o777, 0o700, 0o640]))
 
     def close(self) -> None:
-        self._folder().chmod(0o555)
+        self._folder().chmod(self.dice.choice([0o555, 0o500, 0o777]))
 
     def write(self) -> None:
         self._place().write_text("new\n")

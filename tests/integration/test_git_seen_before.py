@@ -14,7 +14,7 @@ from engine.git import removal, seen_before
 from engine.git.collection import CollectRequest, lead_inside
 from engine.git.disk_moment import DiskMoment
 from engine.git.removal import examine
-from engine.git.seen_before import forget_sight, is_as_collected
+from engine.git.seen_before import collected_as, forget_sight
 from engine.git.workspace import Strategy, Workspace
 from tests.support.git_lab import Lab
 
@@ -44,7 +44,7 @@ DEEDS = {
 
 
 async def is_the_same(lab: Lab, space: Workspace) -> bool:
-    return await is_as_collected(lab.repo, space, lambda argv: argv)
+    return await collected_as(lab.repo, space, lambda argv: argv) is not None
 
 
 @pytest.mark.parametrize("strategy", [Strategy.WORKTREE, Strategy.CLONE])
@@ -86,8 +86,8 @@ async def test_whatever_was_done_since_is_collected_before_a_workspace_goes(
 async def test_without_looking_again_what_was_done_since_would_be_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    async def blind(*_: object) -> bool:
-        return True
+    async def blind(*_: object) -> str:
+        return space.base
 
     lab = await Lab.open(tmp_path)
     space = await lab.prepare()
@@ -95,13 +95,11 @@ async def test_without_looking_again_what_was_done_since_would_be_lost(
     await lab.collect(space)
     lab.agent(space, "echo late > late")
     with monkeypatch.context() as patched:
-        patched.setattr(removal, "is_as_collected", blind)
-        await examine(lab.repo, space, CollectRequest(author=lab.me))
-    head = lab.built.git("rev-parse", space.refs.head)
-    assert "late" not in lab.built.git("ls-tree", "--name-only", head)
+        patched.setattr(removal, "collected_as", blind)
+        assert (await examine(lab.repo, space, CollectRequest(author=lab.me))).is_safe
+    assert lab.refs(space.refs.left) == {}
     await examine(lab.repo, space, CollectRequest(author=lab.me))
-    head = lab.built.git("rev-parse", space.refs.head)
-    assert "late" in lab.built.git("ls-tree", "--name-only", head)
+    assert "late" in lab.built.git("ls-tree", "--name-only", space.refs.left_head)
 
 
 async def test_refs_that_were_deleted_since_are_put_back(tmp_path: Path):

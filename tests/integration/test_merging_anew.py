@@ -183,6 +183,41 @@ async def test_a_file_that_git_merged_by_itself_is_made_anew_too(tmp_path: Path)
     assert place.text("deps.lock") == "b\nmine\nz\n"
 
 
+async def test_a_merged_generated_file_is_the_targets_for_its_command_and_keeps_its_mode(
+    tmp_path: Path,
+):
+    gap = "".join(f"{letter}\n" for letter in "lmnopq")
+    place = MergingPlace(tmp_path, {**START, "deps.lock": gap})
+    place.built.git("update-index", "--chmod=+x", "deps.lock")
+    place.built.git("commit", "-q", "-m", "executable")
+    place.built.git("checkout", "-q", "-f", "main")
+    sides = ({**MINE, "deps.lock": f"b\n{gap}"}, {**THEIRS, "deps.lock": f"{gap}z\n"})
+    async with place.engine() as engine:
+        run = await clashing(engine, place, "cat deps.lock deps > made && mv made deps.lock",
+                             sides=sides)  # fmt: skip
+        decide = Deciding(engine, run)
+        await decide.both()
+        assert await decide.text() == f"b\n{gap}z\n", "git's own merge: the control"
+        view = await decide(c.Regenerate(path="deps.lock"))
+        assert await decide.text() == f"b\n{gap}b\nmine\nz\n"
+        await decide(c.FinishResolving(seen=view.tree))
+        assert await settled(engine, run, WHO) is Phase.LANDED
+    assert place.built.git("ls-tree", "main", "deps.lock").startswith("100755 ")
+
+
+@pytest.mark.parametrize("mode", ["100644", "100755"])
+async def test_a_decided_mode_stays_when_a_file_is_made_anew(place: MergingPlace, mode: str):
+    async with place.engine() as engine:
+        run = await clashing(engine, place)
+        decide = Deciding(engine, run)
+        await decide.both()
+        await decide(c.ChooseMode(path="deps.lock", mode=mode))
+        view = await decide(c.Regenerate(path="deps.lock"))
+        await decide(c.FinishResolving(seen=view.tree))
+        assert await settled(engine, run, WHO) is Phase.LANDED
+    assert place.built.git("ls-tree", "main", "deps.lock").startswith(f"{mode} ")
+
+
 async def test_without_a_command_nothing_is_made(place: MergingPlace):
     async with place.engine() as engine:
         decide = Deciding(engine, await clashing(engine, place, name="other.lock"))

@@ -11,7 +11,9 @@ from engine.api import Engine, Run
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.merging import AssistView, ConflictView, DecideConflict, ReadConflicts
+from engine.messages.questions import ReadRun
 from engine.phases import Phase
+from engine.review import review
 from tests.integration.test_merging_evidence import listening, told
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed
@@ -34,11 +36,12 @@ async def clashing(
     place: MergingPlace,
     *steps: Mapping[str, Any],
     sides: tuple[str, str] = (MINE, THEIRS),
+    helper: Mapping[str, Any] | None = None,
     **budget: float,
 ) -> Run:
     """A run whose second worker conflicts, and an agent of these steps that is asked ahead."""
     manifest = place.workers(*sides)
-    manifest["agents"][HELPER] = scripted(*steps)
+    manifest["agents"][HELPER] = helper or scripted(*steps)
     manifest["review"] = {"assist": {"agent": HELPER, "budget": budget}}
     run = await reviewed(engine, manifest)
     assert await land(engine, run, "s1/worker_1") is Phase.LANDED
@@ -143,3 +146,45 @@ async def test_a_hunk_with_a_likely_proposal_is_not_asked_about(place: MergingPl
         assert first.proposals[0].likely
         assert [bool(found) for found in offered(view)] == [False, True]
         assert assist(view).requests == 1
+
+
+async def test_looking_for_a_question_goes_on_where_its_time_was_over(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(review, "_THINKS_S", -1.0)  # one hunk at each look
+    sides = (changed(9, "mine", changed(3, "line 30")), changed(9, "theirs", changed(3, "line 31")))
+    async with place.engine() as engine:
+        run = await clashing(engine, place, COST, {"result": ANSWER}, sides=sides)
+        view = await seen(engine, run, lambda view: assist(view).answers)
+        assert [bool(found) for found in offered(view)] == [False, True]
+        assert assist(view).requests == 1
+
+
+async def test_a_days_budget_holds_for_the_helper_too_and_counts_what_it_uses(place: MergingPlace):
+    helper = {**scripted(COST, {"result": ANSWER}), "day_budget_usd": 0.01}
+    async with place.engine() as engine:
+        run = await clashing(engine, place, helper=helper)
+        view = await seen(engine, run, lambda view: assist(view).answers)
+        view = await seen(engine, run, is_quiet, lands=False)
+        assert (assist(view).requests, assist(view).answers, assist(view).spent) == (1, 1, "")
+        logins = (await engine.port.ask(ReadRun(run.id))).logins
+        (own,) = [one for one in logins if HELPER in one.agents]
+        assert own.use.usd == pytest.approx(0.02)
+        assert "the day's budget of helper is spent" in own.reason
+        ask = c.AskAgent(path="code", hunk=1, agent=HELPER)
+        await engine.port.ask(DecideConflict(run.id, WHO, ask))
+        view = await seen(
+            engine, run, lambda view: view.file("code").hunks[1].ask_problem, lands=False
+        )
+        assert "the day's budget of helper is spent" in view.file("code").hunks[1].ask_problem
+
+
+async def test_a_helper_whose_vendor_refuses_it_is_not_asked_on(place: MergingPlace):
+    helper = scripted({"rate_limit": {"delay_s": 3600.0, "ends": True}})
+    async with place.engine() as engine:
+        run = await clashing(engine, place, helper=helper)
+        view = await seen(engine, run, lambda view: view.file("code").hunks[0].ask_problem)
+        assert (assist(view).requests, assist(view).answers) == (1, 0)
+        logins = (await engine.port.ask(ReadRun(run.id))).logins
+        (own,) = [one for one in logins if HELPER in one.agents]
+        assert own.held_until is not None

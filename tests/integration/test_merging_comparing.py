@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
+from engine.core.effects import Collect
+from engine.core.state import RunState
 from engine.errors import WorkspaceError
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff, FileKind
 from engine.messages.questions import WaitIdle
 from engine.phases import Phase
+from engine.work.workshop import Kept
+from engine.work.workshops import GitWorkshop
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed
 
@@ -128,3 +133,30 @@ async def test_more_context_never_makes_hunks_grow_together(place: MergingPlace)
     assert [line.new for line in lines if line.new] == list(range(1, 101))
     assert [line.old for line in lines if line.old] == list(range(1, 101))
     assert [line.text for line in lines if line.sign != "-"] == text.splitlines()
+
+
+async def test_an_attempt_that_is_being_collected_is_never_shown_as_the_one_before(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    real, is_kept, go = GitWorkshop.collect, anyio.Event(), anyio.Event()
+
+    async def slow(workshop: GitWorkshop, state: RunState, effect: Collect) -> Kept:
+        kept = await real(workshop, state, effect)
+        if effect.attempt == 2:
+            is_kept.set()  # its refs are written, and nobody has heard of them
+            await go.wait()
+        return kept
+
+    monkeypatch.setattr(GitWorkshop, "collect", slow)
+    texts = [[{"write": {"path": "code", "text": changed(3, each)}}, {"result": "done"}]
+             for each in ("first", "second")]  # fmt: skip
+    agent = scripted(attempts={"1": texts[0], "2": texts[1]})
+    plan = place.manifest({"name": "s1", "agent": agent}, isolation_strategy="worktree")
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, plan)
+        await engine.command(c.RetryWorker(worker=ONE, run=run.id))
+        await is_kept.wait()
+        assert "+second" in told(await engine.diff(run.id, ONE))
+        assert "+first" in told(await engine.diff(run.id, ONE, attempt=1))
+        go.set()
+        await wait_worker(engine, run, ONE, lambda w: w.attempt == 2 and w.phase is Phase.REVIEWING)

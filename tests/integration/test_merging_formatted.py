@@ -2,14 +2,19 @@
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from engine.api import Engine, Run
 from engine.messages import events as ev
 from engine.messages.events import Told
 from engine.messages.merging import ConflictView, ReadConflicts
+from engine.messages.questions import ReadLog
 from engine.phases import Phase
+from engine.work import helping
 from tests.integration.test_merging_evidence import listening, told
 from tests.support.merging_runs import MergingPlace, land, reviewed
 
@@ -75,3 +80,42 @@ async def test_a_formatter_that_fails_or_changes_nothing_proposes_nothing(
         (hunk,) = view.file("src/f.py").hunks
         assert "formatted" not in {one.rule for one in hunk.proposals}
         assert hunk.choice is None
+
+
+async def test_the_time_of_formatters_begins_when_no_other_landing_is_before_them(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    bounds: list[float] = []
+
+    def bounded(seconds: float) -> anyio.CancelScope:
+        bounds.append(seconds)
+        return anyio.CancelScope()
+
+    monkeypatch.setattr(helping, "anyio", SimpleNamespace(move_on_after=bounded))
+    async with place.engine() as engine:
+        landing = engine._coordinator.runs.tools.landing
+        sides = ({"src/f.py": MINE}, {"src/f.py": THEIRS})
+        rules = {"format": {"*.py": SPACED}}
+        run = await reviewed(engine, {**place.workers(*sides), "review": rules})
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        async with listening(engine, run) as stream:
+            assert await land(engine, run, WHO) is Phase.CONFLICTED
+            async with landing:  # as while another worker's check runs
+                while not landing.statistics().tasks_waiting:
+                    await anyio.lowlevel.checkpoint()
+                assert helping._FORMATTING_S not in bounds
+            await formatted(stream)
+        assert bounds.count(helping._FORMATTING_S) == 1
+        (hunk,) = (await engine.port.ask(ReadConflicts(run.id, WHO))).file("src/f.py").hunks
+        assert hunk.proposals[0].rule == "formatted"
+
+
+async def test_a_formatter_that_takes_too_long_is_said(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(helping, "_FORMATTING_S", 0.5)
+    async with place.engine() as engine:
+        run, view = await offered(place, engine, {"*.py": "echo part; sleep 600"})
+        assert "formatted" not in {one.rule for one in view.file("src/f.py").hunks[0].proposals}
+        lines = (await engine.port.ask(ReadLog(run.id, WHO))).lines
+        assert "formatting the conflicts took over 0.5 seconds" in lines[-1].text

@@ -9,7 +9,9 @@ from engine.api import Engine, LandingOrder, Run, Wanted, pull_request
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.merging import PlanLandings
+from engine.messages.results import UndoneLanding
 from engine.phases import Phase
+from engine.speaking import this_process
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed, writes
 
@@ -109,10 +111,12 @@ async def test_what_was_undone_by_its_opposite_lands_again_whole(place: MergingP
         for worker in (WHO, NEXT):
             assert await land(engine, run, worker) is Phase.LANDED
         await engine.command(c.UndoLanding(worker=WHO, run=run.id))
-        await wait_worker(engine, run, WHO, lambda w: w.phase is Phase.REVIEWING)
+        back = await wait_worker(engine, run, WHO, lambda w: w.phase is Phase.REVIEWING)
+        assert back.undone == UndoneLanding(target="main", by=this_process().user)
         names = place.built.git("ls-tree", "--name-only", "main").split()
         assert ("s1" in names, "s2" in names) == (False, True)
         assert await land(engine, run, WHO) is Phase.LANDED
+        assert (await engine.view(run.id)).worker(WHO).undone is None
     names = place.built.git("ls-tree", "--name-only", "main").split()
     assert {"s1", "s2"} <= {*names}
 
@@ -208,3 +212,26 @@ async def test_a_target_that_its_user_took_away_is_made_anew_only_when_asked(pla
         assert place.built.git("branch", "--list", "main") == ""
         assert await land(engine, run, WHO, to="main") is Phase.LANDED
     assert place.text("new") == "new\n"
+
+
+async def test_the_commits_of_a_landing_say_what_they_hold_in_whole_words(place: MergingPlace):
+    """The agent commits a part of its work; plait commits the rest."""
+    script = [
+        {"write": {"path": "new", "text": "new\n"}},
+        {"shell": {"command": "git add new && git commit -qm 'Add a file'", "must": True}},
+        {"write": {"path": "more", "text": "more\n"}},
+        {"result": "done"},
+    ]
+    prompt = "Add two files, the second of which nobody has ever asked for, misunderstandably"
+    step = {"name": "s1", "agent": scripted(*script), "prompt": prompt}
+    plan = place.manifest(step, isolation_strategy="worktree", land={"style": "merge"})
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, plan)
+        assert await land(engine, run, WHO) is Phase.LANDED
+    assert place.built.git("log", "--format=%s", "main~1..main").splitlines() == [
+        "s1/worker_1: Add two files, the second of which nobody has ever asked…",
+        "Changes that s1/worker_1 did not commit",
+        "Add a file",
+    ]
+    body = place.built.git("log", "-1", "--format=%b", "main^2").strip()
+    assert body == "plait found them in its worktree after attempt 1."

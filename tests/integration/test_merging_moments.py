@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from engine.api import Engine, Run
-from engine.errors import WorkspaceError
+from engine.errors import StoreError, WorkspaceError
 from engine.messages import commands as c
 from engine.messages.merging import ListMoments, MakeCheckpoint
 from engine.messages.questions import ReadDiff
@@ -108,6 +108,31 @@ async def test_a_checkpoint_is_made_on_request_and_begun_again_from(
         await run.wait()
         change = await engine.port.ask(ReadDiff(run.id, WHO))
         assert {file.path for file in change.files} == {"good", "more"}
+
+
+async def test_a_checkpoint_that_cannot_be_written_down_is_none(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(radar, "EVERY_S", 3600.0)  # nobody looks by itself
+    works = scripted({"say": "well done"}, {"shell": place.waits_at("go")}, {"result": "done"})
+    async with place.engine() as engine:
+        step = {"name": "s1", "agent": works}
+        run = await engine.start(place.manifest(step, isolation_strategy="worktree"))
+        await wait_worker(engine, run, WHO, lambda w: "well done" in w.last_lines)
+        moments = place.project / ".git/plait/runs" / run.id / ".radar/moments"
+        moments.mkdir(
+            parents=True, mode=0o700
+        )  # as on a full disk, nothing can be written there, whoever tries
+        for _ in range(2):
+            with pytest.raises(StoreError, match="cannot be written"):
+                await engine.port.ask(MakeCheckpoint(run.id, WHO))
+        assert (await engine.view(run.id)).worker(WHO).checkpoint_at is None
+        moments.rmdir()
+        kept = await engine.port.ask(MakeCheckpoint(run.id, WHO))
+        (listed,) = await engine.port.ask(ListMoments(run.id, WHO))
+        assert listed.commit == kept.commit
+        place.open_gate("go")
+        await run.wait()
 
 
 async def test_of_a_plain_folder_no_checkpoint_can_be_made(place: MergingPlace):

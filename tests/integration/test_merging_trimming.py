@@ -17,7 +17,15 @@ from engine.messages.merging import (
     LeaveOutHunks,
     ReadText,
 )
-from engine.messages.questions import ReadDiff, ReadReport, ReadSides
+from engine.messages.questions import (
+    CleanUp,
+    ListTrash,
+    ReadDiff,
+    ReadReport,
+    ReadSides,
+    RestoreTrash,
+    WaitIdle,
+)
 from engine.messages.results import Verdict, WorkerView
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
@@ -112,6 +120,33 @@ async def test_a_file_edited_by_hand_is_checked_landed_and_put_back(place: Mergi
         assert back.change is not None
         assert before.change is not None
         assert (back.edited, back.change.tree) == ((), before.change.tree)
+
+
+async def test_what_a_check_leaves_is_no_part_of_a_change_whose_landing_is_undone(
+    place: MergingPlace,
+):
+    """The worktree goes once the change has landed, with what stands in it by then."""
+    plan = place.workers(EDITABLE, check="echo left > left; echo more >> new")
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan)
+        before = (await seen(engine, run.id)).change
+        diff = await engine.port.ask(ReadDiff(run.id, WHO))
+        assert await land(engine, run, WHO) is Phase.LANDED
+        await engine.port.ask(WaitIdle())
+        assert (await engine.port.ask(CleanUp(dry_run=True)))[0].branch
+        (kept,) = await engine.port.ask(ListTrash())
+        await engine.command(c.UndoLanding(worker=WHO, run=run.id))
+        await wait_worker(engine, run, WHO, lambda w: w.phase is Phase.REVIEWING)
+        assert await engine.port.ask(ReadDiff(run.id, WHO)) == diff
+        await engine.port.ask(EditChange(run.id, WHO, FileText(path="win.txt", text=WINDOWS)))
+        assert (await seen(engine, run.id)).edited == ("win.txt",)
+        await engine.port.ask(RestoreTrash(kept.id))
+    pinned = f"refs/plait/{run.id}/{WHO}/attempt_1"
+    assert before is not None
+    for ref in (f"{pinned}/head", f"refs/heads/plait/{run.id}/{WHO}"):
+        assert place.built.rev(ref) == before.head
+    assert place.text("left", f"{pinned}/left/head") == "left\n"
+    assert (Path(kept.origin) / "new").read_text() == "new\nmore\n"
 
 
 async def test_edits_keep_odd_bytes_and_land_with_the_change(place: MergingPlace):

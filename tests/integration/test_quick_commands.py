@@ -17,6 +17,7 @@ import pytest
 from engine.port import capability, direct
 from engine.port.finding import state_around
 from tests.support.shells import Shell, end_engine
+from tui.commands import quick as quick_module
 from tui.commands.quick import LOOKING
 
 PLAN = """
@@ -211,6 +212,17 @@ def test_a_shell_that_reads_other_times_or_settings_runs_its_command_itself(
     quick, ordinary = place.both("runs", **more)
     assert (quick.out, quick.is_quick) == (ordinary.out, False)
     assert place.says("runs", PATH=f"{os.environ['PATH']}:/nosuch").is_quick  # which says nothing
+    assert place.says("runs", XDG_SESSION_ID="another").is_quick
+
+
+def test_a_plait_that_is_replaced_right_now_goes_the_ordinary_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / ".git/plait").mkdir(parents=True)
+    (tmp_path / ".git/plait/engine.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(quick_module, "__file__", str(tmp_path / "gone"))
+    assert quick_module.quick_answer("status", []) is None
 
 
 def test_a_terminal_gets_its_colors(place: Place):
@@ -367,8 +379,10 @@ def test_a_repository_is_found_as_git_finds_it(tmp_path: Path):
     git("init", "-q", "--separate-git-dir", str(tmp_path / "elsewhere"), "three")
     (one / "deep" / "er").mkdir(parents=True)
     (tmp_path / "link").symlink_to(one / "deep")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / ".git").symlink_to(one / ".git/worktrees/beside")
     places = [one, one / "within", tmp_path / "beside", one / "inside", one / "deep" / "er"]
-    for place in (*places, tmp_path / "three", tmp_path / "link"):
+    for place in (*places, tmp_path / "three", tmp_path / "link", tmp_path / "linked"):
         wanted = git("rev-parse", "--path-format=absolute", "--git-common-dir", at=place)
         found = state_around(str(place))
         assert found is not None

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
 from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
 from engine.messages.results import Change
-from engine.review.risks.judging import read_coverage, risks
+from engine.review.risks.coverage import Coverage, read_coverage
+from engine.review.risks.judging import risks
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -61,7 +63,8 @@ async def found(path: Path, **files: str) -> dict[str, FileRisk]:
         (path / name.replace("_", ".")).write_text(text)
     repo = await Repo.open(path, built.environment)
     change = Change(base=base, head=head)
-    return {one.path: one for one in await risks(repo, change, target=target, project=path)}
+    coverage = await to_thread.run_sync(read_coverage, path)
+    return {one.path: one for one in await risks(repo, change, target=target, coverage=coverage)}
 
 
 async def test_each_reason_is_told_of_the_file_that_has_it_and_of_no_other(tmp_path: Path):
@@ -103,24 +106,67 @@ def test_a_project_without_a_report_and_one_that_is_none_say_nothing(tmp_path: P
     assert read_coverage(tmp_path).of("a.py") == frozenset()
 
 
-def test_a_report_may_know_a_file_by_a_longer_or_a_shorter_path(tmp_path: Path):
-    (tmp_path / "lcov.info").write_text("SF:/home/ci/src/a.py\nDA:7,0\n")
-    coverage = read_coverage(tmp_path)
-    assert coverage.of("src/a.py") == {7}
-    assert coverage.of("lib/a.py") == frozenset()
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with some files, two of which have one name."""
+    for name in ("a.py", "src/a.py", "src/b.py", "pkg/tested.py", "tests/deep/a.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).touch()
+    return tmp_path
 
 
-@pytest.mark.parametrize("of", ["SF:src/a.py\nDA:7,0\nSF:a.py\nDA:1,1\n", "SF:{}/a.py\nDA:1,1\n"])
-def test_a_file_is_never_taken_for_another_that_ends_like_it(tmp_path: Path, of: str):
-    also = f"SF:{tmp_path}/src/a.py\nDA:7,0\n"
-    (tmp_path / "lcov.info").write_text(also + of.format(tmp_path))
-    coverage = read_coverage(tmp_path)
-    assert coverage.of("a.py") == frozenset()
-    assert coverage.of("src/a.py") == {7}
+def test_a_report_of_another_checkout_has_one_folder_before_all_names(project: Path):
+    lines = "".join(f"SF:/home/ci/{name}\nDA:7,0\n" for name in ("src/a.py", "src/b.py"))
+    (project / "lcov.info").write_text(f"{lines}SF:/home/ci/src/gone/a.py\nDA:9,0\n")
+    coverage = read_coverage(project)
+    assert dict(coverage.missed) == {"src/a.py": {7}, "src/b.py": {7}}
 
 
-def test_a_report_names_files_below_its_source(tmp_path: Path):
-    (tmp_path / "coverage.xml").write_text(f"<source>{tmp_path}/pkg</source>{COBERTURA}")
-    coverage = read_coverage(tmp_path)
-    assert coverage.of("pkg/tested.py") == {2}
-    assert coverage.of("other/tested.py") == frozenset()
+@pytest.mark.parametrize(
+    "of", ["SF:src/a.py\nDA:7,0\nSF:a.py\nDA:1,1\n", "SF:{}/src/a.py\nDA:7,0\nSF:{}/a.py\nDA:1,1\n"]
+)
+def test_a_file_is_never_taken_for_another_that_ends_like_it(project: Path, of: str):
+    (project / "lcov.info").write_text(of.replace("{}", str(project)))
+    assert dict(read_coverage(project).missed) == {"src/a.py": {7}, "a.py": frozenset()}
+
+
+@pytest.mark.parametrize(
+    "name", ["b.py", "deep/a.py", "../src/a.py", "/elsewhere/c.py", "x" * 9000]
+)
+def test_a_name_that_is_no_file_of_the_project_says_nothing(project: Path, name: str):
+    (project / "lcov.info").write_text(f"SF:{name}\nDA:7,0\n")
+    assert dict(read_coverage(project).missed) == {}
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "-1", "", "1e3"])
+def test_what_is_no_number_of_a_line_is_passed_over(project: Path, number: str):
+    (project / "lcov.info").write_text(f"SF:a.py\nDA:{number},0\nDA:3,0\n")
+    assert read_coverage(project).of("a.py") == {3}
+
+
+def test_a_link_in_place_of_a_report_is_not_followed(project: Path):
+    (project / "real").write_text("SF:a.py\nDA:3,0\n")
+    (project / "lcov.info").symlink_to("real")
+    assert read_coverage(project).name == ""
+
+
+@pytest.mark.parametrize("sources", [["{}/pkg"], ["pkg"], ["{}/src", "{}/pkg"]])
+def test_a_report_names_files_below_its_sources(project: Path, sources: list[str]):
+    said = "".join(f"<source>{one.replace('{}', str(project))}</source>" for one in sources)
+    (project / "coverage.xml").write_text(f"{said}{COBERTURA}")
+    assert dict(read_coverage(project).missed) == {"pkg/tested.py": {2}}
+
+
+def test_a_name_below_two_sources_says_nothing(project: Path):
+    said = "<source>src</source><source>tests/deep</source>"
+    (project / "coverage.xml").write_text(f"{said}{COBERTURA.replace('tested.py', 'a.py')}")
+    assert dict(read_coverage(project).missed) == {}
+
+
+async def test_a_target_that_is_gone_leaves_the_other_reasons(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "r")
+    base, head = built.commit(START, "start"), built.commit(CHANGED, "change")
+    repo = await Repo.open(tmp_path / "r", built.environment)
+    change = Change(base=base, head=head)
+    first, *_ = await risks(repo, change, target="gone", coverage=Coverage())
+    assert first.reasons == ("adds what looks like a secret: github-token",)

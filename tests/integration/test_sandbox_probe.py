@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from engine.sandbox import probe as probing
-from engine.sandbox.ladder import doctor, files_rung
+from engine.sandbox.ladder import at_best, files_rung
 from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from tests.support.needs import need
@@ -140,7 +140,7 @@ def test_elsewhere_than_on_linux_everything_says_so(
     monkeypatch.setattr(probing, "_LINUX", tmp_path / "missing")
     machine = probe({}, state)
     assert files_rung(machine) is None
-    rows = {row.dimension.value: row for row in doctor(machine)}
+    rows = {row.dimension.value: row for row in at_best(machine)}
     assert "not Linux" in rows["files"].reason
     assert rows["memory"].level.value == "sampled"
 

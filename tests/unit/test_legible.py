@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.legible import legible_line, legible_name
+from engine.legible import cut_at_word, legible_line, legible_name
 from tui.words.clean import clean, clean_name
 
 _HIDING = (
@@ -71,3 +71,26 @@ def test_the_rule_for_output_alone_would_draw_such_names_alike():
 
 def test_a_line_keeps_its_words_and_nothing_that_acts():
     assert legible_line("Fix\tit\n\x1b[2J now\u202e ") == r"Fix it \x1b[2J now\u202e"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ten letter", "ten letter"),
+        ("some longer text", "some…"),
+        ("one, two, three", "one, two…"),
+        ("an endlessword", "an endles…"),
+        ("endlessword", "endlesswo…"),
+        ("exactly so many", "exactly…"),
+    ],
+)
+def test_a_line_is_cut_between_two_words_unless_one_takes_most_of_the_room(text: str, shown: str):
+    assert cut_at_word(text, 10) == shown
+    assert len(shown) <= 10
+
+
+@given(st.text(max_size=40), st.integers(2, 40))
+def test_a_cut_line_is_never_longer_than_asked(text: str, most: int):
+    shown = cut_at_word(text, most)
+    assert len(shown) <= most
+    assert shown == text or shown.endswith("…")

@@ -9,8 +9,8 @@ from typing import Any
 
 from engine.api import find_agents
 from tui.commands.base import EXIT_OK, in_loop, put, put_json
+from tui.commands.listing import listed
 from tui.words.clean import clean
-from tui.words.figures import UNKNOWN
 
 _HEARD = {
     "now": "reads your messages at once",
@@ -18,7 +18,6 @@ _HEARD = {
     "by_resume": "reads your messages when it resumes",
     "no": "reads no messages while it works",
 }
-_HEAD = ("agent", "version", "login", "model", "can do")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,34 +43,28 @@ async def _agents(args: argparse.Namespace) -> int:
 
 
 def agent_lines(agents: Sequence[Any]) -> Iterator[str]:
-    """Yield a table of those that are here, and a line for each of the others that installs it."""
+    """Yield those that are here and what each can do, then a line that installs each other one."""
     here = [agent for agent in agents if agent.path is not None]
     if not here:
         yield "No agent is installed here."
-    else:
-        yield from _table([_HEAD, *map(_row, here)])
     for agent in here:
-        if agent.models:
-            yield f"models of {agent.name}: {clean(', '.join(agent.models))}"
+        yield from _told(agent)
     yield "not installed, or not set up"
     yield from (f"  {a.name:<13} → {a.install_hint}" for a in agents if a.path is None)
 
 
-def _row(agent: Any) -> tuple[str, ...]:
-    return (
-        agent.name,
-        clean(agent.version or UNKNOWN),
-        agent.login or "no login found",
-        clean(agent.settings.model) or "its default",
-        ", ".join(abilities(agent.capabilities)[:-1]),
+def _told(agent: Any) -> Iterator[str]:
+    """Yield its version, login and model, then its abilities, then the models that it listed."""
+    model = clean(agent.settings.model)
+    about = (
+        f"version {clean(agent.version)}" if agent.version else "",
+        clean(agent.login or "no login found"),
+        f"model {model}" if model else "its default model",
     )
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    yield from listed(agent.name, ", ".join(filter(None, about)), indent=0)
+    yield from listed("", ", ".join(abilities(agent.capabilities)[:-1]), indent=0)
+    if agent.models:
+        yield from listed("", f"models: {clean(', '.join(agent.models))}", indent=0)
 
 
 def abilities(can: Any) -> list[str]:

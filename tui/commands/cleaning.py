@@ -36,13 +36,17 @@ async def _clean(args: argparse.Namespace) -> int:
     if args.json:
         put_json([{**asdict(item), "is_safe": item.is_safe} for item in items])
         return EXIT_OK
+    word = "would be removed" if args.dry_run else "removed"
+    said: dict[str, list[str]] = {}
     for item in items:
-        word = "would be removed" if args.dry_run else "removed"
         what = word if item.is_safe else f"stays: {shown('; '.join(item.reasons))}"
-        put(f"{'/'.join(filter(None, (item.run, item.worker)))}  {what}")
-        put(f"  {shown(f'branch {item.branch}' if item.branch else item.path)}")
+        head = f"{'/'.join(filter(None, (item.run, item.worker)))}  {what}"
+        line = f"  {shown(f'branch {item.branch}' if item.branch else item.path)}"
+        said.setdefault(head, []).append(line)
+    for head, lines in said.items():
+        put("\n".join((head, *lines)))
     if not items:
-        say("there is no workspace to clean")
+        say("there is no workspace and no branch to clean")
     elif any(item.is_safe and not (item.branch or item.is_for_good) for item in items):
         say(
             "removed files stay in the trash for 30 days and still use space; `plait restore` "

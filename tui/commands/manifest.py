@@ -10,8 +10,10 @@ import anyio
 
 from engine.api import Plan, check_sites, describe, machine_rows, plan_from, plans_in
 from engine.errors import PlanError, SpecError
+from engine.limits import Level
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 from tui.words.figures import some
+from tui.words.looks import LEVELS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,18 +76,15 @@ def plan_text(described: dict[str, Any]) -> str:
     ]
     for step in described["steps"]:
         lines += _step_lines(step)
-    held = ", ".join(f"{row['dimension']} {_held(row['level'])}" for row in described["levels"])
+    held = ", ".join(
+        f"{row['dimension']} {LEVELS[Level(row['level'])][0]}" for row in described["levels"]
+    )
     lines.append(f"enforced here: {held}")
     for row in described["levels"]:
         if row["level"] != "enforced" and (row["reason"] or row["fix"]):
             lines.append(f"  {row['dimension']}: {row['reason'] or row['mechanism']}")
             lines += [f"    → {row['fix']}"] if row["fix"] else []
     return "\n".join(lines)
-
-
-def _held(level: str) -> str:
-    """A level as a word that is not also a value of a setting: `network: none` closes it."""
-    return "not enforced" if level == "none" else level
 
 
 def _step_lines(step: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from functools import partial
 
 from engine.api import Publishing, Wanted, pull_request, reach
 from engine.errors import GitFailed, WorkspaceError
+from engine.legible import cut_at_word
 from engine.messages.questions import ReadRun
 from engine.messages.results import WorkerView
 from engine.phases import Phase
@@ -108,7 +109,7 @@ async def _wanted(args: argparse.Namespace) -> Wanted:
     first = next((line.strip() for line in worker.prompt.splitlines() if line.strip()), "")
     check = f"\n\nCheck: {worker.check.summary}" if worker.check else ""
     given["base"] = given["base"] or view.target or ""
-    given["title"] = given["title"] or first[:72]
+    given["title"] = given["title"] or cut_at_word(first)
     given["body"] = given["body"] or f"{worker.prompt.strip()}{check}".strip()
     if worker.change is not None and not args.branch:
         given["since"] = worker.change.base or ""

@@ -1,8 +1,7 @@
 """Let the engine that lives run a command that only looks, and print what it says.
 
 Most of what a short command costs is its imports, and the engine has them all. It runs the same
-code. What it does not answer, for whatever reason, is done here in the ordinary way: nothing has
-been changed by then.
+code. If it does not answer, this process runs the command itself: these commands change nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ if TYPE_CHECKING:
 
 LOOKING = ("diff", "logs", "preview", "runs", "status")
 """The commands that change nothing, so that it is no harm to begin one twice."""
-_SEEN = ("HOME", "LANG", "LANGUAGE", "TZ")
-_SEEN_PREFIXES = ("GIT_", "LC_", "PLAIT_", "XDG_")
+_SEEN = ("HOME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+"""Other variables of the desktop, such as `XDG_SESSION_ID`, differ with every login."""
+_SEEN_PREFIXES = ("GIT_", "LC_", "PLAIT_")
 _OK, _INTERRUPTED = 0, 130
 
 
@@ -34,18 +34,9 @@ def quick_answer(name: str, words: list[str]) -> int | None:
         return None
     from engine.port.direct import answer_of  # noqa: PLC0415  only where one may live
 
-    request = {
-        "do": "run",
-        "words": [name, *words],
-        "cwd": os.getcwd(),
-        "folder": folder,
-        "environment": environment_seen(os.environ),
-        "code": code_mark(),
-        "is_unicode": is_unicode(),
-        "is_colored": is_colored(),
-    }
     try:
-        answer = answer_of(state, request)
+        request = _request([name, *words], folder)
+        answer = answer_of(state, request) if request else None
         if answer is None:
             return None
         for is_data, text in answer["said"]:
@@ -61,6 +52,24 @@ def quick_answer(name: str, words: list[str]) -> int | None:
         from tui.commands.base import failed  # noqa: PLC0415  only when something went wrong
 
         return failed(error)
+
+
+def _request(words: list[str], folder: str) -> dict[str, object] | None:
+    """Return what an engine is sent; None where this process itself is about to change."""
+    try:
+        here, code = os.getcwd(), code_mark()
+    except OSError:  # the folder we are in is gone, or an upgrade replaces plait right now
+        return None
+    return {
+        "do": "run",
+        "words": words,
+        "cwd": here,
+        "folder": folder,
+        "environment": environment_seen(os.environ),
+        "code": code,
+        "is_unicode": is_unicode(),
+        "is_colored": is_colored(),
+    }
 
 
 def _folder(words: list[str]) -> str | None:

@@ -58,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decide: 0 everything is in its place, 3 something is still open."""
+    if (why := contradiction(args)) and (is_request(args.worker or "") or not args.worker):
+        say(why)
+        return EXIT_USAGE
     if is_request(args.worker or ""):
         return in_loop(partial(_request, args))
     if args.worker:
@@ -67,9 +70,6 @@ def run(args: argparse.Namespace) -> int:
             )
             return EXIT_USAGE
         return in_loop(partial(_of_worker, args))
-    if why := contradiction(args):
-        say(why)
-        return EXIT_USAGE
     return in_loop(partial(_own, args))
 
 

@@ -1,6 +1,6 @@
-"""Know whom a command asks and to whom it speaks, where that is not as it mostly is.
+"""Know whom a command asks, and to whom it speaks.
 
-Mostly a command speaks to the streams of its process, and reaches an engine. Where an engine runs
+Usually a command speaks to the streams of its process, and reaches an engine. Where an engine runs
 it for a shell, it speaks to that shell. Where no engine works, journals may be all that it asks.
 """
 

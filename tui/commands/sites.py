@@ -19,6 +19,7 @@ from engine.api import (
 )
 from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, put_json
 from tui.words.clean import clean
+from tui.words.looks import LEVELS
 
 MANIFEST = "plait.yaml"
 _MB_IN_A_GB = 1024
@@ -99,7 +100,7 @@ def _machine(site: SiteEntry) -> Iterator[str]:
     disk = has.disk_free_mb // _MB_IN_A_GB
     yield f"  has      {has.cores} cores, {memory} GB ({free} free), {disk} GB of disk free"
     for row in report.rows:
-        yield f"  {row.dimension:<8} {row.level:<9} {row.mechanism}"
+        yield f"  {row.dimension:<8} {LEVELS[row.level][0]:<12} {row.mechanism}"
     for name, version in report.versions.items():
         yield f"  {name:<8} {clean(version)}"
 

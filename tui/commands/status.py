@@ -11,13 +11,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.messages.questions import ListRuns, ReadRun
-from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
+from engine.messages.results import (
+    Badge,
+    Change,
+    LoginView,
+    Outcome,
+    RunView,
+    StepView,
+    Verdict,
+    WorkerView,
+)
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
 from tui.words.clean import asked_head, clean, clean_name
 from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
-from tui.words.said import mind_text, present_change, tool_text, unshown_in
+from tui.words.said import (
+    mind_text,
+    passed_text,
+    present_change,
+    tool_text,
+    undone_text,
+    unshown_in,
+)
 from tui.words.served import served_text
 
 if TYPE_CHECKING:
@@ -114,7 +130,7 @@ def status_text(view: RunView) -> str:
         lines.append(clean(view.history.help))
     for step in view.steps:
         lines.append(f"{step.name}: {_outcome(step.outcome, step.workers)}")
-        lines += [f"  {_worker_line(worker)}" for worker in step.workers]
+        lines += [f"  {_worker_line(worker, step)}" for worker in step.workers]
     return "\n".join([*lines, *map(_login_line, view.logins)])
 
 
@@ -149,7 +165,7 @@ def _login_line(login: LoginView) -> str:
     return f"{line}; its agents wait until {until:%Y-%m-%d %H:%M}"
 
 
-def _worker_line(worker: WorkerView) -> str:
+def _worker_line(worker: WorkerView, step: StepView) -> str:
     parts = [f"{worker.worker:<26} {worker.phase:<11}"]
     if worker.label:
         parts.append(f"[{clean_name(worker.label)}]")
@@ -161,7 +177,7 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(str(worker.cause))
     if Badge.PAUSED in worker.badges:
         parts.append("paused")
-    told = [*_came_to(worker), *_doing(worker), *_costs(worker), *_serves(worker)]
+    told = [*_came_to(worker, step), *_doing(worker), *_costs(worker), *_serves(worker)]
     return "  ".join([*parts, *told])
 
 
@@ -182,14 +198,15 @@ def _doing(worker: WorkerView) -> list[str]:
     return [first_line(text) for text in told if text]
 
 
-def _came_to(worker: WorkerView) -> list[str]:
+def _came_to(worker: WorkerView, step: StepView) -> list[str]:
     """Return what it asks, why it failed, how it ended without a change, or its change."""
     if worker.questions:
         asked = worker.questions[0]
         danger = f" (dangerous: {asked.danger})" if asked.danger else ""
         return [f"asks{danger}: {asked_head(asked.text)}"]
-    if worker.error or worker.ending:
-        return [first_line(worker.error or worker.ending)]
+    known = (undone_text(worker), worker.error, worker.ending, passed_text(worker, step))
+    if said := next(filter(None, known), ""):
+        return [first_line(said)]
     change = present_change(worker)
     if change and change.head:
         return [_change(change, worker.verdict)]

@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 from functools import partial
 
@@ -50,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
 async def _top(args: argparse.Namespace) -> int:
     async with look(args.repo) as (port, has_lived):
         if not has_lived:
-            say("no engine works for this repository, so plait uses nothing")
+            say("no engine runs for this repository, so there is nothing to measure")
+            if args.json:
+                put_json({})
             return EXIT_OK
         if is_terminal() and not args.json:
             await _watch(port, args.every)
@@ -71,6 +74,7 @@ async def _look(port: Asked) -> Look:
 async def _watch(port: Asked, every: float) -> None:
     """Draw a screen again and again."""
     before, pause = await _look(port), min(_FIRST_S, every)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves the terminal as it was
     sys.stdout.write(_BEGIN)
     try:
         while True:

@@ -59,9 +59,6 @@ class Deciding(Controller):
         worker = self.here()
         if worker.questions:
             self._allow(worker, is_for_run=False)
-        elif not self.session.has_opened(worker):
-            opens = f"{self.screen.key_of(self.screen.opens_diff)} opens it"
-            self.refuse("yes", "you have not opened its diff yet", opens)
         elif self.session.step_view and self.session.step_view.is_choice_due:
             command = Choose(worker=worker.worker, run=self.run_id, seen=self.screen.seen(worker))
             self.screen.send(command, f"{worker.worker} is chosen")

@@ -5,6 +5,7 @@ from functools import partial
 from engine.limits import KINDS
 from engine.messages.commands import Pause, Resume, SetLimits
 from engine.messages.results import Badge, WorkerView
+from engine.phases import Phase
 from tui.controllers.workers import Workers
 from tui.kit.screen import Controller
 from tui.kit.session import Undoable
@@ -37,9 +38,17 @@ class Holding(Controller):
         first, then = (resume, pause) if is_paused else (pause, resume)
         said = f"{worker.worker} {'continues' if is_paused else 'is paused'}"
         undoable = Undoable(
-            said, partial(self.screen.send, then, "undone"), partial(self.screen.send, first, said)
+            said,
+            partial(self.screen.send, then, "undone"),
+            partial(self.screen.send, first, said),
+            can_undo=partial(self._runs, self.run_id, worker),
         )
         self.screen.send(first, said, partial(self.session.remember, undoable))
+
+    def _runs(self, run: str, worker: WorkerView) -> bool:
+        """Say if the attempt goes on: only then it can be paused or continued."""
+        now = self.session.worker_of(run, worker.worker)
+        return now is None or (now.phase, now.attempt) == (Phase.RUNNING, worker.attempt)
 
     def do_limits(self) -> None:
         worker = self.here()

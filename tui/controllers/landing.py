@@ -7,6 +7,7 @@ from engine.messages.commands import (
     UndoLanding,
 )
 from engine.messages.results import WorkerView
+from engine.phases import Phase
 from tui.controllers.trying import Trying
 from tui.controllers.workers import Workers
 from tui.ink import TEXT, Span, words
@@ -73,7 +74,12 @@ class Landing(Controller):
             said = f"the landing of {pursued.worker}"
             take_back = partial(self._take_back, undo)
             asks = f"Undo the landing of {pursued.worker}?"
-            self.session.remember(Undoable(said, take_back, None, asks))
+            is_landed = partial(self._is_landed, pursued.run, pursued.worker)
+            self.session.remember(Undoable(said, take_back, None, asks, is_landed))
+
+    def _is_landed(self, run: str, worker: str) -> bool:
+        found = self.session.worker_of(run, worker)
+        return found is None or found.phase is Phase.LANDED
 
     def _take_back(self, undo: UndoLanding) -> None:
         self.screen.send(undo, f"undoing the landing of {undo.worker}")

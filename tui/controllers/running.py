@@ -64,6 +64,7 @@ class Running(Controller):
                     said,
                     lambda: self.screen.send(then, "undone"),
                     lambda: self.screen.send(first, said),
+                    can_undo=partial(self._goes_on, run.run),
                 )
             )
 
@@ -124,10 +125,15 @@ class Running(Controller):
                     said,
                     lambda: self.screen.send(undo, f"up to {some(before, 'worker')} at once"),
                     lambda: self.screen.send(SetCap(run=run.run, cap=cap), said),
+                    can_undo=partial(self._goes_on, run.run),
                 )
             )
 
         self.screen.send(SetCap(run=run.run, cap=cap), said, remember)
+
+    def _goes_on(self, name: str) -> bool:
+        """Say if a run has not ended; nobody knows of one that is not shown."""
+        return all(run.run != name or run.ended_at is None for run in self.session.view.runs)
 
 
 def asked_of(rule: KeptAnswer) -> str:

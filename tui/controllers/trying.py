@@ -34,8 +34,11 @@ class Trying(Controller):
         return "restore" if is_back else label
 
     def _is_tried(self, worker: WorkerView) -> bool:
+        return self._is_on(self.run_id, worker.worker)
+
+    def _is_on(self, run: str, worker: str) -> bool:
         trying = self.session.view.trying
-        return trying is not None and (trying.run, trying.worker) == (self.run_id, worker.worker)
+        return trying is not None and (trying.run, trying.worker) == (run, worker)
 
     @property
     def tried(self) -> str:
@@ -69,7 +72,8 @@ class Trying(Controller):
             self.screen.say_refused("try", done.reason, done.hint)
             return
         back = partial(self.screen.begin, partial(self._back, trials), holds=True)
-        self.session.remember(Undoable(f"the try of {worker}", back, None))
+        is_on = partial(self._is_on, run, worker)
+        self.session.remember(Undoable(f"the try of {worker}", back, None, can_undo=is_on))
         aside = f", {some(len(done.aside), 'edit')} of yours set aside" if done.aside else ""
         said = f"{some(done.written, 'file')} changed in your checkout{aside}"
         self.screen.say(

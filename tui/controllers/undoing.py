@@ -15,13 +15,12 @@ class Undoing(Controller):
         if landing:
             hint = "you can undo it once it has landed"
             self.refuse("undo", f"{landing} is landing", hint)
-        elif not self.session.done:
+        elif (last := self.session.last_done) is None:
             self.refuse("undo", "there is nothing to undo")
-        elif self.session.done[-1].asks:
-            last = self.session.done[-1]
+        elif last.asks:
             self.screen.ask_first("undo", words(Span(last.asks, TEXT)), partial(self._undo, last))
         else:
-            self._undo(self.session.done[-1])
+            self._undo(last)
 
     def _undo(self, last: Undoable) -> None:
         """Take the newest thing back; it says itself what came of that where it asked first."""

@@ -8,7 +8,7 @@ from tui.ink import BOLD, MUTED, Row, Span, words
 from tui.kit.dialogs import AskDialog
 from tui.kit.screen import Controller
 from tui.words.asking import ANSWERED_ON, asked_of, raw_of
-from tui.words.doable import why_not
+from tui.words.doable import NOT_OPENED, why_not
 from tui.words.figures import some
 from tui.words.looks import glyph, look_of
 from tui.words.standing import step_of, title_of
@@ -76,7 +76,16 @@ class Workers(Controller):
                 return self._why_not_edited(worker, asked)
             if self.screen.kind != "worker":
                 return "it asks for no command"
-        return self._why_not_out(idea, worker, step) or why_not(idea, worker, step)
+        return self._why_not_out(idea, worker, step) or self._why_not_done(idea, worker, step)
+
+    def _why_not_done(self, idea: str, worker: WorkerView, step: StepView) -> str:
+        """Return why an idea cannot be done to a worker; with the key that opens its diff."""
+        reason = why_not(idea, worker, step, is_opened=self.session.has_opened(worker))
+        if reason != NOT_OPENED:
+            return reason
+        if self.screen.kind == "diff":
+            return "its diff is not shown yet"
+        return f"{reason}; {self.screen.key_of(self.screen.opens_diff)} opens it"
 
     def label_of(self, idea: str, label: str) -> str:
         """Return the word for yes or no, which depends on what is under the cursor."""
@@ -120,13 +129,12 @@ class Workers(Controller):
             return "it has a change: put the cursor on it and press x to reject it"
         if idea == "yes" and worker.questions:
             return "it has a question: read it before you answer"
-        if idea == "yes" and not self.session.has_opened(worker):
-            return "you have not opened its diff yet"
-        if idea == "yes" and step.is_choice_due:
+        is_opened = self.session.has_opened(worker)
+        if idea == "yes" and step.is_choice_due and is_opened:
             return "put the cursor on a candidate to choose it"
         if idea == "land" and (asked := self._asked_to_land(worker)):
             return f"{asked}: put the cursor on it to land it"
-        return why_not(idea, worker, step)
+        return why_not(idea, worker, step, is_opened=is_opened)
 
     def _asked_to_land(self, worker: WorkerView) -> str:
         """Return what would be asked before this worker lands by itself."""

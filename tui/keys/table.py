@@ -131,8 +131,8 @@ land               | fleet | land | land the approved change
 land               | worker diff | land | land it
 land               | compare | land | land the composite or winner
 land               | review | land | land the result
-try                | fleet worker diff inbox | try | try it in your checkout; again: restore
-try                | review | try | try the result in your checkout; again: restore
+try                | fleet worker diff inbox | try | try it in your checkout (asks); again: restore
+try                | review | try | try the result in your checkout (asks); again: restore
 serve              | fleet worker diff compare inbox | program | start its program; again: stop it
 terminal           | six | shell | open a shell inside its sandbox, in a pane
 take_over          | six | take over | type into its agent's own terminal

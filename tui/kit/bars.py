@@ -21,7 +21,9 @@ from tui.ink import (
     grounded,
     row_width,
     spread,
+    text_of,
     words,
+    wrapped,
 )
 
 TABS = (
@@ -40,6 +42,8 @@ _SELDOM = "stats"
 _TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
 """The order in which screens get their titles where not every title fits."""
 _TINY = 60
+_MOST_ROWS = 3
+"""A message that goes on longer is cut: the rest of the screen is not to be hidden by it."""
 
 
 @dataclass
@@ -120,9 +124,23 @@ def message(row: Row, cells: int) -> Row:
     return fit((Span(" "), *cut_row(row, cells - 2)), cells)
 
 
+def message_rows(row: Row, cells: int, most: int = _MOST_ROWS) -> list[Row]:
+    """Return a message whole, over as many rows as it takes, and cut only behind the last."""
+    return [message(piece, cells) for piece in wrapped(row, cells - 2, most)]
+
+
+def sentence_rows(row: Row, cells: int) -> list[Row]:
+    """Return a sentence in one row: a second one, in muted ink, is left out first."""
+    *first, last = row or (Span(""),)
+    is_second = last.ink == MUTED and text_of([tuple(first)]).rstrip().endswith((".", "?", "!"))
+    if is_second and row_width(row) > cells - 2:
+        row = tuple(first)
+    return message_rows(row, cells, 2)
+
+
 def ask_rows(said: Row, yes: Sequence[str], no: Sequence[str], cells: int) -> list[Row]:
-    """Return what is asked first, and under it the two answers with their keys."""
+    """Return what is asked first, whole, and under it the two answers with their keys."""
     mark = Span("? ", Ink(Role.WAITING, bold=True))
     does, leaves = (Span(" ".join(dict.fromkeys(filter(None, keys))), KEY) for keys in (yes, no))
     answer = words(Span("  ", TEXT), does, " yes   ", leaves, " no")
-    return [message((mark, *said), cells), message(answer, cells)]
+    return [*message_rows((mark, *said), cells), message(answer, cells)]

@@ -6,16 +6,29 @@ from functools import lru_cache
 from engine.limits import Dimension
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase, StopCause
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, clickable, row_width, words
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    clickable,
+    cut_middle,
+    row_width,
+    words,
+)
 from tui.kit.bars import Hint
-from tui.kit.frames import framed
+from tui.kit.frames import framed, title_room
 from tui.kit.meters import meter
 from tui.words.asking import choices_of, raw_of, who_asks_alike
 from tui.words.cutting import cut_path, wrap, wrap_whole
+from tui.words.doable import why_not
 from tui.words.figures import some
 from tui.words.looks import ASKS, MARK, chip, fill_of, glyph, look_of
 from tui.words.said import (
-    cause_text,
     change_text,
     check_text,
     clash_row,
@@ -24,7 +37,9 @@ from tui.words.said import (
     level_of,
     limit_name,
     telling,
+    undone_text,
     wall_level,
+    why_failed,
 )
 from tui.words.scene import Scene
 from tui.words.standing import clock_of, name_of
@@ -45,10 +60,13 @@ def card(
     room = height - 6
     evidence = [*evidence[:room], *[()] * (room - len(evidence))]
     rows = [reason, (), *evidence, (), keys]
-    title = (glyph(look_of(worker)), Span(" "), *name_of(worker, step))
-    if worker.worker in scene.marks:
-        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
+    marks = (MARK, Span(" ")) if worker.worker in scene.marks else ()
+    lead = (*marks, glyph(look_of(worker)), Span(" "))
+    title = (
+        *lead,
+        *cut_middle(name_of(worker, step), title_room(size[0], ending) - row_width(lead)),
+    )
     ground = Role.PANEL if worker.worker in scene.risen else None
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)
 
@@ -137,11 +155,11 @@ def _asking(worker: WorkerView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     return reason, evidence
 
 
-def _failed(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+def _failed(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
     limit = limit_name(worker.cause)
     why = words(Span(" at its ", TEXT), Span(limit, Ink(Role.LIMIT, bold=True)))
     reason = words(
-        chip(look_of(worker)), *(why if limit else words(" ", Span(cause_text(worker), TEXT)))
+        chip(look_of(worker)), *(why if limit else words(" ", Span(why_failed(worker, step), TEXT)))
     )
     evidence: list[Row] = []
     if worker.cause is StopCause.MEMORY:
@@ -182,11 +200,12 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     elif step.is_choice_due:
         then = f"choose 1 of {len(step.workers)}"
     else:
-        then = "then land"
+        then = "read, approve, land"
     reason = words(chip(look_of(worker)), Span(f"  {then}", TEXT))
-    refused = Badge.LAND_REFUSED in worker.badges and worker.error
     evidence = [check_text(worker), change_text(worker) or words("no change")]
-    if refused:
+    if undone := undone_text(worker):
+        evidence.append((Span(undone, TEXT),))
+    elif Badge.LAND_REFUSED in worker.badges and worker.error:
         said = f"your edits in {edits_text(worker)} are in the way" if worker.in_the_way else ""
         evidence.append((Span(said or worker.error or "", Ink(Role.FAILED)),))
     evidence.append(clash_row(worker) or words(_standing(worker)))
@@ -208,10 +227,15 @@ _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, lis
 
 
 def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
-    """The keys that answer what a card asks, without opening it."""
+    """Return the keys that answer what a card asks, without opening it: those that work now."""
     alike = who_asks_alike(scene.run.workers if scene.run else (), worker)
     answers = _to_question(worker, len(alike)) if alike else _answers(worker, step)
-    return [Hint(scene.key(idea), label, idea) for idea, label in answers]
+    is_opened = worker.worker in scene.opened
+    return [
+        Hint(scene.key(idea), label, idea)
+        for idea, label in answers
+        if idea not in scene.forbidden and not why_not(idea, worker, step, is_opened=is_opened)
+    ]
 
 
 def _to_question(worker: WorkerView, alike: int) -> list[tuple[str, str]]:
@@ -240,6 +264,8 @@ def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
             return [("merge", "how to land"), ("diff", "diff")]
         case _ if step.is_choice_due:
             return [("diff", "diff"), ("yes", "choose"), ("no", "reject")]
+        case _ if Badge.APPROVED in worker.badges:
+            return [("land", "land"), ("diff", "diff")]
         case _:
             return [("diff", "diff"), ("yes", "approve"), ("land", "land")]
 

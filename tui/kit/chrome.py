@@ -10,12 +10,14 @@ from tui.ink import (
     Role,
     Row,
     Span,
+    blank,
     clickable,
     fit,
     grounded,
     row_width,
     spread,
     words,
+    wrapped,
 )
 from tui.kit.bars import tabs_bar
 from tui.words.cutting import cut_end, cut_path
@@ -68,9 +70,7 @@ def _run_name(scene: Scene, *, has_repository: bool, most: int) -> Row:
 
 
 def run_line(scene: Scene, cells: int) -> Row:
-    """Row 1: the beads, how far the run is, and what it uses; or the banner in its place."""
-    if scene.banner:
-        return banner_row(scene.banner, cells)
+    """Row 1: the beads, how far the run is, and what it uses."""
     if scene.run is None:
         return fit((), cells)
     if cells < _WIDE:
@@ -100,11 +100,13 @@ def _marked(scene: Scene) -> Row:
     return (MARK, Span(f" {marked} marked", BOLD)) if marked else ()
 
 
-def banner_row(banner: Banner, cells: int) -> Row:
-    """A filled chip and a sentence on a panel."""
+def banner_rows(banner: Banner, cells: int, most: int) -> list[Row]:
+    """Return a filled chip and a sentence on a panel, whole where that takes at most so many."""
     chip = Span(f" ▲ {banner.chip} ", fill_of(banner.role))
-    row = (chip, Span(f" {banner.sentence}", TEXT))
-    return grounded(fit(row, cells), Role.PANEL)
+    said = wrapped((Span(banner.sentence, TEXT),), cells - row_width((chip,)) - 2, most)
+    gap = blank(row_width((chip,)))
+    rows = [(gap if at else chip, Span(" "), *piece) for at, piece in enumerate(said)]
+    return [grounded(fit(row, cells), Role.PANEL) for row in rows]
 
 
 def _counts(run: RunView) -> Row:

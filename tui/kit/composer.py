@@ -37,7 +37,7 @@ _MOST_OFFERED = 5
 _UNSAID = {"manifest": "a prompt", "into": "a new run"}
 """The words of a field in which nothing is chosen."""
 _NOTES = {
-    "candidates": "several agents do the same task, and you choose",
+    "candidates": "several do the task, and you choose",
     "base": "a branch or commit; empty: HEAD",
     "minutes": "per attempt; empty: as configured",
 }
@@ -305,8 +305,19 @@ class Composer(Dialog):
             self.query_one(f"#row-{name}").display = not joins
         for part in (self.prompt, *(self.query_one(f"#row-{n}") for n in ("agent", "candidates"))):
             part.display = is_prompt
+        self.query_one("#check", Input).placeholder = self._without_check(is_prompt=is_prompt)
         for turn in self.query(Turn):
             turn.draw()
+
+    def _without_check(self, *, is_prompt: bool) -> str:
+        """Return what stands where no check is typed: what becomes of that."""
+        found = self._starter.found
+        if not is_prompt:
+            return "as in the manifest"
+        if found is None:
+            return ""
+        none = "no check was found" if not found.check else "empty"
+        return f"{none}: nothing is checked, unless you type one"
 
     def recall(self, by: int) -> bool:
         """Fill the form with an older or newer run; say whether the key was for that."""

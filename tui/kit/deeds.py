@@ -49,14 +49,15 @@ class _Told(NamedTuple):
 def deed_rows(worker: WorkerView, now: float, cells: int, rows: int) -> list[Row]:
     """Return what it did last in so many rows.
 
-    Of an agent that tells nothing of itself its output is all there is, and stands as it came.
+    Of an agent that tells nothing of itself its output is all there is, and stands as it came; of
+    any other, output beside its tools shows only where it tells of a failure.
     """
     if all(deed.kind is LogKind.OUTPUT for deed in worker.lately):
         lines = [line for deed in worker.lately for line in deed.tail] or worker.last_lines
         return _filled(_plain_rows(lines, cells, rows), rows)
     began = worker.attempt_since or now
     drawn: list[Row] = []
-    for deed in reversed(worker.lately):
+    for deed in reversed([deed for deed in worker.lately if deed.text or deed.error]):
         most = _OLDER_MOST if drawn else min(max(rows, 1), _NEWEST_MOST)
         left = rows - len(drawn)
         drawn = _deed_rows(deed, began, cells, max(min(most, left), 1))[:left] + drawn

@@ -15,7 +15,7 @@ from tui.ink import BOLD, KEY, LINE, MUTED, TEXT, Ink, Role, Row, Span, fit, wor
 from tui.kit.ahead import KeysFree, TypeAhead
 from tui.kit.inked import Inked, Painter, content_of
 from tui.words.cutting import cut_end
-from tui.words.looks import LEGEND, WALLS
+from tui.words.looks import LEGEND, LEVELS, WALLS
 
 _KEY_CELLS, _HELP_KEY_CELLS, _COLUMN = 8, 11, 40
 _AROUND_HELP = 7
@@ -431,5 +431,9 @@ def _legend(cells: int) -> list[Row]:
         used += len(word) + 1
     walls = [Span("limits  ", MUTED)]
     for level, wall in WALLS.items():
-        walls += [Span("━━━─", Ink(Role.METER)), Span(f"{wall} ", TEXT), Span(f"{level}  ", TEXT)]
+        walls += [
+            Span("━━━─", Ink(Role.METER)),
+            Span(f"{wall} ", TEXT),
+            Span(f"{LEVELS[level][0]}  ", TEXT),
+        ]
     return [*(tuple(row) for row in rows), tuple(walls)]

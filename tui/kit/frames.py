@@ -37,12 +37,17 @@ def framed(
     return drawn
 
 
+def title_room(cells: int, ending: Row) -> int:
+    """Return the cells that the title of a frame this wide has beside what it ends with."""
+    return cells - _EDGES - (row_width(ending) + 3 if ending else 0) - 4
+
+
 def _top(inner: int, flat: str, ink: Ink, *, title: Row, ending: Row) -> Row:
     """The upper edge with its title two cells in and its ending two cells before the corner."""
     paper = Ink(ground=ink.ground)
     right = (Span(" ", paper), *ending, Span(" ", paper), Span(flat, ink)) if ending else ()
     room = inner - row_width(right) - 1
-    name = cut_row((Span(" ", paper), *title, Span(" ", paper)), room - 1) if title else ()
+    name = (Span(" ", paper), *cut_row(title, room - 3), Span(" ", paper)) if title else ()
     line = Span(flat * (room - row_width(name)), ink)
     row = (Span(flat, ink), *name, line, *right)
     return grounded(row, ink.ground) if ink.ground else row

@@ -14,10 +14,10 @@ from tui.ink import (
     Row,
     Span,
     blank,
+    cut_middle,
     fit,
     grounded,
     row_width,
-    slice_row,
     words,
 )
 from tui.kit.meters import is_nearly
@@ -49,9 +49,10 @@ def line_of(
     worker: WorkerView, step: StepView, scene: Scene, cells: int, *, is_focused: bool
 ) -> Row:
     """A worker that has no tile: glyph, name, phase, what is said of it, time and cost."""
-    name = fit(name_of(worker, step), max(22, min(28, cells // 5)))
+    wide = max(22, min(28, cells // 5))
+    name = fit(cut_middle(name_of(worker, step), wide), wide)
     look = look_of(worker)
-    word = fit((chip(look),), _PHASE + 1)
+    word = (*_phase_cell(worker), Span(" "))
     ending = words(clock_of(worker, scene.now), "  ", Span(cost(worker.usage.usd), TEXT), " ")
     mark = MARK if worker.worker in scene.marks else Span(" ")
     room = cells - row_width(name) - _PHASE - 7 - row_width(ending)
@@ -79,8 +80,10 @@ def table_columns(scene: Scene, cells: int) -> Columns:
     """Return the columns of a table this wide; they are counted once for all its rows.
 
     A column has the width that it was dragged to. What the others leave is for what a worker does.
+    Names that are too long for their phases to be seen lose their middles.
     """
-    name = max(scene.widths.get(_edge("WORKER"), widest_name(scene) + 1), _LEAST_NAME)
+    longest = max(cells - 5 - _PHASE - _LEAST_NOW, _LEAST_NAME)
+    name = max(scene.widths.get(_edge("WORKER"), min(widest_name(scene) + 1, longest)), _LEAST_NAME)
     left = cells - 5 - name - _PHASE
     shown = [0] * len(_HEADS)
     widest = _widest_figures(scene)
@@ -100,7 +103,7 @@ def _edge(head: str) -> str:
 
 
 def widest_name(scene: Scene) -> int:
-    """Return the width of the widest worker's name: names are never cut."""
+    """Return the width of the widest worker's name."""
     run = scene.run
     if run is None:
         return 0
@@ -140,7 +143,7 @@ def table_row(
     is_over = band_of(worker, step) >= Band.WAITING
     counted = now_text(worker, step, scene.now, now - 1, is_counted=columns.change > 0)
     said = cut_end(counted, now - 1)
-    title = _end_of(name_of(worker, step), columns.name - 1)
+    title = cut_middle(name_of(worker, step), columns.name - 1)
     mark = MARK if worker.worker in scene.marks else glyph(look)
     row = [mark, Span(" "), *fit(_quiet(title) if is_over else title, columns.name)]
     row += [*_phase_cell(worker), Span(" ")]
@@ -158,14 +161,6 @@ def table_row(
     if columns.cost:
         row.append(Span(cost(worker.usage.usd).rjust(columns.cost), MUTED if is_over else TEXT))
     return cursor_row(tuple(row), columns.whole, is_focused=is_focused)
-
-
-def _end_of(name: Row, cells: int) -> Row:
-    """Return a name; in a column that was made too narrow for it, its end, which says who it is."""
-    missing = row_width(name) - cells
-    return (
-        (Span("…", MUTED), *slice_row(name, missing + 1, missing + cells)) if missing > 0 else name
-    )
 
 
 def _quiet(row: Row) -> Row:
@@ -201,7 +196,7 @@ def emergency_row(
     worker: WorkerView, step: StepView, scene: Scene, cells: int, *, is_focused: bool
 ) -> Row:
     """The one line there is room for on a very small screen."""
-    short = name_of(worker, step)[1:]
+    short = cut_middle(name_of(worker, step)[1:], cells // 2)
     room = cells - row_width(short) - 5
     said = cut_end(now_text(worker, step, scene.now, room), room)
     row = (glyph(look_of(worker)), Span(" "), *short, Span(" "), Span(said, TEXT))

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tui.ink import words
-from tui.kit.bars import Hint, footer, message, tabs_bar
+from tui.kit.bars import Hint, footer, sentence_rows, tabs_bar
 from tui.kit.inked import Inked
 
 REACHING = "Connecting to the engine of this repository."
@@ -36,5 +36,5 @@ class OpeningScreen(Screen[None]):
         cells = self.size.width
         hints = [Hint(self._keys.get("palette", ""), "palette", "palette")]
         self.query_one("#top", Inked).show([tabs_bar(self._keys, self._kind, cells)])
-        self.query_one("#say", Inked).show([message(words(REACHING), cells)])
+        self.query_one("#say", Inked).show(sentence_rows(words(REACHING), cells))
         self.query_one("#keys", Inked).show([footer(hints, self._keys.get("help", ""), cells)])

@@ -17,9 +17,9 @@ from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
 from tui.keys.guesses import said_of_unbound
 from tui.kit.ahead import KeysFree
-from tui.kit.bars import Ask, Hint, ask_rows, footer, message
+from tui.kit.bars import Ask, Hint, ask_rows, footer, message, message_rows, sentence_rows
 from tui.kit.bindings import bindings_of, chord_row, doer_of
-from tui.kit.chrome import run_line, top_bar
+from tui.kit.chrome import banner_rows, run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked, Widths
 from tui.kit.panes import Edged, use_whole_cells
@@ -28,13 +28,15 @@ from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
 from tui.kit.working import begin_work
 from tui.words.outcomes import CameOut, Pursued, deed_of, not_said, pursued_of
-from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
+from tui.words.reasons import ELSEWHERE
 from tui.words.scene import Scene
 from tui.words.sentences import ended, two_sentences
 
 _STILL_S = _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
 _CHORD_HELP_S = 0.3
+_LOW = 12
+"""A lower screen has one row for a message."""
 _ANSWERS_YES, _ANSWERS_NO = "copy", "next"
 """The ideas of `y` and `n`: while something is asked, fingers mean an answer with them."""
 _TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
@@ -217,8 +219,12 @@ class Board(Screen[None]):
 
     def _draw(self, scene: Scene, cells: int) -> None:
         self.widths.apply()
-        row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
-        self._inked("#run").show([row])
+        is_low = self.size.height < _LOW
+        self._inked("#run").show(
+            banner_rows(scene.banner, cells, 1 if is_low else 3)
+            if scene.banner
+            else [self.subject(scene, cells)]
+        )
         self.draw_panes(scene)  # before the bars: what can be done depends on what is seen
         self._inked("#top").show([top_bar(scene, self.kind, cells, self.digits)])
         self._inked("#say").show(self._message_rows(scene, cells))
@@ -236,7 +242,10 @@ class Board(Screen[None]):
             yes = (self.key_of(self.ask.idea), self.key_of(_ANSWERS_YES))
             no = (self.key_of("leave"), self.key_of(_ANSWERS_NO))
             return ask_rows(self.ask.said, yes, no, cells)
-        return [message(self.notice or self.sentence(scene), cells)]
+        if not self.notice:
+            return sentence_rows(self.sentence(scene), cells)
+        most = {"most": 1} if self.size.height < _LOW else {}
+        return message_rows(self.notice, cells, **most)
 
     def key_of(self, idea: str) -> str:
         keymap = self.session.keymap
@@ -274,12 +283,8 @@ class Board(Screen[None]):
 
     def refusal(self, idea: str) -> str:
         """Return why an idea cannot be done here and now; empty where it can."""
-        if self.session.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
-            return "this is a replay"
-        if idea in READ_ONLY_IDEAS and (
-            self.session.is_read_only or self.session.view.is_read_only
-        ):
-            return "this console only watches"
+        if forbidden := self.session.why_forbidden(idea):
+            return forbidden
         if self.session.is_alone and idea.startswith("go_"):
             return f"this console was opened for one merge; {self.key_of('back')} leaves it"
         if self.doer(idea) is None:

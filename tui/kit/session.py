@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import NamedTuple, Protocol
 
 from engine.messages.commands import Seen
 from engine.messages.results import EngineView, RunView, StepView, Trying, WorkerView
+from engine.phases import Phase
 from tui.bridge import Bridge
 from tui.ink import Role
 from tui.keys import Keymap
@@ -18,10 +20,12 @@ from tui.words.clean import clean, clean_name
 from tui.words.comments import Comment
 from tui.words.figures import how_long, lasting
 from tui.words.filtering import named_filter
+from tui.words.reasons import PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Banner, Scene
 from tui.words.standing import Band, bands_of, in_order, step_of
 from tui.words.unshown import Unshown
 
+_REST_S = 2.0
 _GRACE_S = 2.0
 """An engine that is silent for less than this is not called lost."""
 
@@ -72,17 +76,22 @@ PLAYER: dict[str, Callable[[Player], None]] = {
 """The act of each idea of a replay on its player."""
 
 
+_WITH_CHANGE = {Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING, Phase.LANDED}
+
+
 class Undoable(NamedTuple):
     """Something that was done, and how to take it back and do it again.
 
     `asks` is what is asked before it is taken back; nothing where nobody needs to be asked. What
-    cannot be done again has no `redo`.
+    cannot be done again has no `redo`. `can_undo` says if it can still be taken back, at once or
+    after something newer: the same may have been done by another key, or in another shell.
     """
 
     said: str
     undo: Callable[[], None]
     redo: Callable[[], None] | None
     asks: str = ""
+    can_undo: Callable[[], bool] = lambda: True
 
 
 @dataclass
@@ -91,7 +100,7 @@ class Session:
 
     What screens draw and what keys act on is one frame: a view of the engine that `look` took. The
     cursor is a name, and nothing but a key moves it: a view in which its worker is gone leaves it
-    on nothing.
+    on nothing. In another run that took the screen it comes to rest after a while (`rest`).
     """
 
     bridge: Bridge
@@ -143,6 +152,7 @@ class Session:
     _frame: EngineView | None = None
     _of_run: str = ""
     _held_run: str = ""
+    _adrift_since: float | None = None
     _asked: tuple[object, ...] = (None, None, None, None)
     """The frame and the wishes that `_run` answers: a frame asks for its run a hundred times."""
     _run: RunView | None = None
@@ -163,7 +173,22 @@ class Session:
         elif self._of_run != run.run:  # it took the screen by itself: no key meant its workers
             self.worker = ""
             self.marks.clear()
+            self._adrift_since = monotonic()
         self._of_run = run.run
+
+    def rest(self, fingered_at: float) -> None:
+        """Put the cursor on the first worker of a run that took the screen by itself.
+
+        Until it has been seen, and no key has come, for a while, a key may be meant for the run
+        that was on screen before.
+        """
+        run, since = self.run, self._adrift_since
+        if since is None or run is None or not run.workers:
+            return
+        if self.worker:
+            self._adrift_since = None
+        elif monotonic() - max(since, fingered_at) >= _REST_S:
+            self.worker, self._adrift_since = in_order(run)[0].worker, None
 
     def open_run(self, run: str) -> None:
         """Look at another run because a key said so, its first worker under the cursor."""
@@ -215,12 +240,24 @@ class Session:
         run, worker = self.run, self.worker_view
         return f"{run.run}/{worker.worker}" if run and worker else ""
 
-    def seen_of(self, run: str, worker: str) -> Seen | None:
-        """Return the identity of a worker's change as it is on screen, for an act on it."""
+    def worker_of(self, run: str, worker: str) -> WorkerView | None:
+        """Return a worker of a run that is shown; None if there is none."""
         runs = (*self.view.runs, *((self.past_run,) if self.past_run else ()))
         workers = next((one.workers for one in runs if one.run == run), ())
-        found = next((one for one in workers if one.worker == worker), None)
+        return next((one for one in workers if one.worker == worker), None)
+
+    def seen_of(self, run: str, worker: str) -> Seen | None:
+        """Return the identity of a worker's change as it is on screen, for an act on it."""
+        found = self.worker_of(run, worker)
         return identity_of(found) if found else None
+
+    def has_change(self, run: str, worker: WorkerView) -> bool:
+        """Say if a worker still has the change that it had; once landed, a landing is undone first.
+
+        A run that is not shown may still have it.
+        """
+        now = self.worker_of(run, worker.worker)
+        return now is None or (now.attempt == worker.attempt and now.phase in _WITH_CHANGE)
 
     @property
     def step_view(self) -> StepView | None:
@@ -232,6 +269,20 @@ class Session:
         """Say if the diff of a worker's attempt has been looked at."""
         run = self.run.run if self.run else ""
         return (run, worker.worker, worker.attempt) in self.opened_diffs
+
+    def _opened(self, run: RunView | None) -> frozenset[str]:
+        """Return the workers of a run whose diff has been looked at, as it is now."""
+        if run is None or not self.opened_diffs:
+            return frozenset()
+        return frozenset(w.worker for w in run.workers if self.has_opened(w))
+
+    def why_forbidden(self, idea: str) -> str:
+        """Return why this console refuses an idea whatever is under the cursor; empty else."""
+        if self.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
+            return "this is a replay"
+        if idea in READ_ONLY_IDEAS and (self.is_read_only or self.view.is_read_only):
+            return "this console only watches"
+        return ""
 
     def live(self) -> int:
         """Return how many workers live, in all runs."""
@@ -253,6 +304,8 @@ class Session:
             fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
             risen=frozenset(worker for of, worker in self.risen if of == run_id),
             keys=self.keymap.shown_by_idea,
+            opened=self._opened(run),
+            forbidden=frozenset(filter(self.why_forbidden, READ_ONLY_IDEAS | PLAYED_OVER)),
             banner=self._banner(now),
             is_alone=self.is_alone,
             is_plain=self.palette.is_plain,
@@ -299,6 +352,15 @@ class Session:
             self.named_filters.pop(name, None)
             self.named_filters |= {name: rest} if rest else {}
         self.filters = [*(kept for kept in self.filters if kept != text), text][-MOST_FILTERS:]
+
+    def has_comments(self, comments: Sequence[Comment]) -> bool:
+        """Say if these are the comments: none was made, sent or answered since."""
+        return self.comments == list(comments)
+
+    @property
+    def last_done(self) -> Undoable | None:
+        """Return the newest thing that can still be taken back."""
+        return next((one for one in reversed(self.done) if one.can_undo()), None)
 
     def remember(self, undoable: Undoable) -> None:
         """Something was done that can be taken back."""

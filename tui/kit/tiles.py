@@ -3,12 +3,12 @@
 from engine.limits import Dimension, Level
 from engine.messages.results import Change, StepView, WorkerView
 from engine.phases import Phase
-from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, spread, words
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, cut_middle, fit, row_width, spread, words
 from tui.kit.deeds import deed_rows, newest_height
-from tui.kit.frames import framed
+from tui.kit.frames import framed, title_room
 from tui.kit.meters import is_nearly, meter, strip
 from tui.words.cutting import cut_command
-from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
+from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
 from tui.words.looks import MARK, WALLS, chip, glyph, look_of
 from tui.words.said import (
     badge_row,
@@ -16,12 +16,13 @@ from tui.words.said import (
     left_row,
     level_of,
     mind_text,
+    passed_text,
     present_change,
     tool_text,
     wall_level,
 )
 from tui.words.scene import Scene
-from tui.words.standing import candidate_of, clock_of, name_of
+from tui.words.standing import candidate_of, clock_of, is_in_plain_folder, name_of
 
 _BAR = 12
 _NARROW, _NARROWER = 36, 34
@@ -44,10 +45,13 @@ def tile(
 ) -> list[Row]:
     """A worker's tile of exactly this size."""
     rows = _inside(worker, step, scene, size)
-    title = (_dot(worker, scene), Span(" "), *name_of(worker, step))
-    if worker.worker in scene.marks:
-        title = (MARK, Span(" "), *title)
     ending = words(clock_of(worker, scene.now))
+    marks = (MARK, Span(" ")) if worker.worker in scene.marks else ()
+    lead = (*marks, _dot(worker, scene), Span(" "))
+    title = (
+        *lead,
+        *cut_middle(name_of(worker, step), title_room(size[0], ending) - row_width(lead)),
+    )
     return framed(rows, size, title=title, ending=ending, is_focused=is_focused)
 
 
@@ -61,7 +65,7 @@ def _dot(worker: WorkerView, scene: Scene) -> Span:
 
 def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int]) -> list[Row]:
     cells, height = size[0] - 4, size[1]
-    above = [_phase_row(worker, scene.now, cells)]
+    above = [_phase_row(worker, step, scene.now, cells)]
     if height >= _LEAST["candidate"]:
         above.append(_who(worker, step, cells))
     below = _figures(worker, scene, cells, height)
@@ -78,8 +82,8 @@ def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, i
     return [*above, *did, *below]
 
 
-def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
-    """The phase word, then the tool that runs now."""
+def _phase_row(worker: WorkerView, step: StepView, now: float, cells: int) -> Row:
+    """The phase word, then the tool that runs now, or how it ended."""
     word = chip(look_of(worker))
     room = cells - row_width((word,)) - 2
     if worker.phase is Phase.BACKING_OFF:
@@ -87,7 +91,8 @@ def _phase_row(worker: WorkerView, now: float, cells: int) -> Row:
     elif worker.phase is Phase.STOPPING:
         doing = "asked to stop"
     else:
-        doing = cut_command(worker.ending or tool_text(worker, now), room)
+        came_to = worker.ending or passed_text(worker, step)
+        doing = cut_command(came_to or tool_text(worker, now), room)
     return (word, Span("  "), Span(doing, TEXT))
 
 
@@ -178,6 +183,9 @@ def change_row(worker: WorkerView, cells: int) -> Row:
 def _changed(worker: WorkerView) -> Row:
     """Return its change; say what is known where there is none to be seen."""
     change = present_change(worker)
+    if is_in_plain_folder(worker):
+        kept = len(change.artifacts) if change else 0
+        return words(Span(some(kept, "artifact"), TEXT) if kept else "a plain folder has no diff")
     if change is None and worker.phase in _LOOKED_AT:
         return words("change is not known yet")
     return (

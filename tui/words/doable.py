@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase
+from tui.words.standing import is_in_plain_folder
 
 _CAN_STOP = frozenset(Phase) - {
     Phase.LANDED,
@@ -24,17 +25,37 @@ _CAN_RETRY = frozenset(
         Phase.SKIPPED,
     }
 )
+NOT_OPENED = "you have not opened its diff yet"
 _Reason = Callable[[WorkerView, StepView], str]
 
 
-def why_not(idea: str, worker: WorkerView, step: StepView) -> str:
-    """Return why this idea cannot be done to this worker now; empty where it can."""
+def why_not(idea: str, worker: WorkerView, step: StepView, *, is_opened: bool) -> str:
+    """Return why this idea cannot be done to this worker now; empty where it can.
+
+    `is_opened` says that the diff of its change has been opened: only then may it be approved.
+    """
     rule = _RULES.get(idea)
-    return rule(worker, step) if rule else ""
+    reason = rule(worker, step) if rule else ""
+    if idea == "yes" and not (reason or is_opened or worker.questions):
+        return NOT_OPENED
+    return reason
+
+
+_STANDS = {
+    Phase.BACKING_OFF: "it waits for its next attempt",
+    Phase.REVIEWING: "it waits for review",
+    Phase.CONFLICTED: "it has a conflict",
+    Phase.LANDED: "it has landed",
+    Phase.FINISHED: "it has finished",
+    Phase.FAILED: "it has failed",
+    Phase.CANCELLED: "it was cancelled",
+    Phase.DISCARDED: "it was discarded",
+    Phase.SKIPPED: "it was skipped",
+}
 
 
 def _is(worker: WorkerView) -> str:
-    return f"it is {worker.phase.lower().replace('_', ' ')}"
+    return _STANDS.get(worker.phase) or f"it is {worker.phase.lower()}"
 
 
 def _allow(worker: WorkerView, step: StepView) -> str:
@@ -90,11 +111,13 @@ def _land(worker: WorkerView, step: StepView) -> str:
 
 
 def _diff(worker: WorkerView, _: StepView) -> str:
+    if is_in_plain_folder(worker):
+        return f"it works in a plain folder, which has no diff; look in {worker.workspace}"
     return "" if worker.attempt or worker.change else "it has not started"
 
 
 def _reject(worker: WorkerView, _: StepView) -> str:
-    return "" if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED} else f"{_is(worker)}"
+    return "" if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED} else _is(worker)
 
 
 def _review(worker: WorkerView, _: StepView) -> str:

@@ -47,6 +47,14 @@ PHASES = {
 WALLS = {Level.ENFORCED: "┃", Level.SAMPLED: "┇", Level.ADVISORY: "┊", Level.NONE: " "}
 """The wall at the end of a usage bar: solid, dashed, dotted, none."""
 
+LEVELS = {
+    Level.ENFORCED: ("enforced", Role.DONE),
+    Level.SAMPLED: ("sampled", Role.WAITING),
+    Level.ADVISORY: ("advisory", Role.WAITING),
+    Level.NONE: ("not enforced", Role.FAILED),
+}
+"""The word for each level, the strongest first; `none` is also a value: it closes the network."""
+
 LEGEND = (
     ASKS,
     *(

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from engine.limits import KINDS, Dimension, Enforcement, Level
+from engine.messages.logs import LogKind
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.ink import TEXT, Ink, Role, Row, Span, width_of, words
-from tui.words.clean import LONGEST
+from tui.words.clean import LONGEST, clean_name
 from tui.words.cutting import cut_command
 from tui.words.figures import MINUS, NEARLY, clock, lasting, memory, remaining, some, tokens
 
@@ -41,6 +42,23 @@ def cause_text(worker: WorkerView) -> str:
         return worker.error or "the cause is unknown"
     limit = limit_name(worker.cause)
     return f"stopped at its {limit}" if limit else _CAUSES[worker.cause]
+
+
+def why_failed(worker: WorkerView, step: StepView) -> str:
+    """Say why it failed, in a few words; of a command, with which exit code."""
+    if not step.command or worker.cause is not StopCause.AGENT:
+        return cause_text(worker)
+    return f"its command failed{_with_code(worker)}"
+
+
+def passed_text(worker: WorkerView, step: StepView) -> str:
+    """Say that the command of its step passed and left nothing to merge; empty where it did not."""
+    is_passed = bool(step.command) and worker.phase is Phase.FINISHED
+    return f"passed{_with_code(worker)}" if is_passed else ""
+
+
+def _with_code(worker: WorkerView) -> str:
+    return "" if worker.exit_code is None else f" with exit code {worker.exit_code}"
 
 
 def level_of(worker: WorkerView, dimension: Dimension) -> Enforcement | None:
@@ -150,12 +168,34 @@ def tool_text(worker: WorkerView, now: float) -> str:
 
     A title that begins with the tool's name says both.
     """
-    name, _, title = (worker.tool or "").partition("  ")
-    has_name = title.casefold().startswith(name.casefold())
-    said = title if title and has_name else f"{name} {title}".rstrip()
+    said = _tool_said(worker.tool or "")
     if not said or worker.tool_since is None:
         return said
     return f"{lasting(now - worker.tool_since)} {said}"
+
+
+def _tool_said(tool: str) -> str:
+    name, _, title = tool.partition("  ")
+    has_name = title.casefold().startswith(name.casefold())
+    return title if title and has_name else f"{name} {title}".rstrip()
+
+
+_OF_AGENT = frozenset({LogKind.SAYS, LogKind.THOUGHT, LogKind.TOOL})
+
+
+def doing_text(worker: WorkerView, now: float) -> str:
+    """Return what it does, else what it said or did last; output where nothing else is known."""
+    if tool := tool_text(worker, now):
+        return tool
+    told = (
+        deed for deed in reversed(worker.lately) if deed.kind in _OF_AGENT and deed.text.strip()
+    )
+    deed = next(told, None)
+    if deed is None:
+        return worker.last_lines[-1] if worker.last_lines else ""
+    if deed.kind is LogKind.TOOL:
+        return ", ".join(filter(None, (" ".join(_tool_said(deed.text).split()), deed.result)))
+    return deed.text.strip().split("\n")[0]
 
 
 def mind_text(worker: WorkerView) -> str:
@@ -221,14 +261,14 @@ def now_text(
     phrase = _PHRASES.get(worker.phase)
     if phrase:
         return phrase(worker, step)
-    doing = tool_text(worker, now) or (worker.last_lines[-1] if worker.last_lines else "")
-    return badge_text(worker, now) or cut_command(doing, cells)
+    return badge_text(worker, now) or cut_command(doing_text(worker, now), cells)
 
 
-def _failure_text(worker: WorkerView, _: StepView) -> str:
+def _failure_text(worker: WorkerView, step: StepView) -> str:
     figure = hit_figure(worker)
     if worker.cause is StopCause.AGENT and (said := telling(worker.error or "")):
-        return said.split("\n")[0]
+        first = said.split("\n")[0]
+        return first.removeprefix("the command ended with ") if step.command else first
     return f"{limit_name(worker.cause)}, {figure}" if figure else cause_text(worker)
 
 
@@ -250,7 +290,9 @@ _PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
     Phase.CANCELLED: _settled_text,
     Phase.DISCARDED: _settled_text,
     Phase.SKIPPED: _settled_text,
-    Phase.FINISHED: lambda worker, _: worker.ending or "nothing to merge",
+    Phase.FINISHED: lambda worker, step: (
+        worker.ending or passed_text(worker, step) or "nothing to merge"
+    ),
     Phase.LANDED: lambda worker, _: "".join(span.text for span in change_text(worker)),
 }
 
@@ -259,6 +301,14 @@ def edits_text(worker: WorkerView) -> str:
     """The files whose edits keep it from landing: the first one, and how many more."""
     first, *more = worker.in_the_way
     return f"{first} and {some(len(more), 'file')} more" if more else first
+
+
+def undone_text(worker: WorkerView) -> str:
+    """Say that its landing was undone, and by whom; empty where it was not."""
+    if worker.undone is None:
+        return ""
+    by, target = clean_name(worker.undone.by), clean_name(worker.undone.target)
+    return f"{by} undid its landing on {target}" if by else f"its landing on {target} was undone"
 
 
 def conflict_text(worker: WorkerView) -> str:

@@ -30,6 +30,8 @@ class Scene:
         risen: Workers that began to need a human a moment ago.
         widths: The cells that columns were dragged to, by their names.
         keys: The key of each idea, as it is written on screen.
+        opened: Workers whose diff has been opened: their changes may be approved.
+        forbidden: Ideas that this console refuses whatever is under the cursor.
         is_alone: There is nothing but the screen that the console began on.
         is_plain: Without colours, beads are the phases' glyphs instead of blocks.
     """
@@ -44,6 +46,8 @@ class Scene:
     risen: frozenset[str] = frozenset()
     widths: Mapping[str, int] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
+    opened: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
     banner: Banner | None = None
     is_alone: bool = False
     is_plain: bool = False

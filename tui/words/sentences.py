@@ -8,10 +8,19 @@ from engine.messages.served import ServedState
 from engine.phases import Phase
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.words.figures import countdown
-from tui.words.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
+from tui.words.said import (
+    badge_text,
+    cause_text,
+    conflict_text,
+    edits_text,
+    hit_figure,
+    passed_text,
+    undone_text,
+    why_failed,
+)
 from tui.words.scene import Scene
 from tui.words.served import served_text
-from tui.words.standing import short_name
+from tui.words.standing import is_in_plain_folder, short_name
 
 _Said = tuple[str, str]
 """The sentence itself, and in muted ink what follows from it."""
@@ -62,20 +71,30 @@ def nothing_here(said: str, scene: Scene) -> list[Row]:
     return [(), words(Span(f"  {whole}.", TEXT)), leads]
 
 
-def _failed(worker: WorkerView, _: StepView, __: float) -> _Said:
+def _failed(worker: WorkerView, step: StepView, _: float) -> _Said:
     figure = f", {hit_figure(worker)}" if worker.limit_hit else ""
-    return ended(f" failed: {cause_text(worker)}{figure}"), "Its work was kept."
+    return ended(f" failed: {why_failed(worker, step)}{figure}"), "Its work was kept."
+
+
+def _finished(worker: WorkerView, step: StepView, _: float) -> _Said:
+    if worker.ending:
+        return f" {worker.ending}.", ""
+    if passed := passed_text(worker, step):
+        return f" has finished: its command {passed}.", "There is nothing to merge."
+    return " has finished; there is nothing to merge.", ""
 
 
 def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if worker.in_the_way:
         what = f"your edits in {edits_text(worker)} are in the way"
         return f" could not land: {what}.", "m shows your choices; nothing was written."
-    if Badge.LAND_REFUSED in worker.badges:
+    if Badge.LAND_REFUSED in worker.badges and worker.undone is None:
         why = worker.error or "the target refused it"
         return ended(f" could not land: {why}"), "Nothing was written."
     if Badge.APPROVED in worker.badges:
         return " is approved.", "L lands it."
+    if undone := undone_text(worker):
+        return f": {undone}.", "It can land again: a, then L."
     if step.is_choice_due:
         others = "The others stay on their branches when you choose."
         return f" is one of {len(step.workers)} candidates.", others
@@ -112,6 +131,8 @@ def _running(worker: WorkerView, _: StepView, now: float) -> _Said:
     if badge:
         return f": {badge}.", ""
     where = f" on {worker.branch}" if worker.branch else ""
+    if is_in_plain_folder(worker):
+        where = " in a plain folder, which has no diff"
     return f" is {worker.phase.lower().replace('_', ' ')}{where}.", ""
 
 
@@ -128,10 +149,7 @@ _TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
         "x kills it now; its work is collected either way.",
     ),
     Phase.LANDED: lambda *_: (" is landed.", ""),
-    Phase.FINISHED: lambda worker, *_: (
-        f" {worker.ending}." if worker.ending else " has finished; there is nothing to merge.",
-        "",
-    ),
+    Phase.FINISHED: _finished,
     Phase.CANCELLED: _put_away,
     Phase.DISCARDED: _put_away,
     Phase.SKIPPED: _put_away,

@@ -91,6 +91,11 @@ def in_order(run: RunView) -> list[WorkerView]:
     return [worker for band in Band for worker in bands[band]]
 
 
+def is_in_plain_folder(worker: WorkerView) -> bool:
+    """Say whether it works in a folder without git: nothing there can be compared or landed."""
+    return worker.workspace is not None and worker.branch is None
+
+
 def step_of(run: RunView, worker: WorkerView) -> StepView:
     """The step a worker belongs to."""
     return next(step for step in run.steps if step.name == worker.step)

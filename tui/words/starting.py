@@ -6,10 +6,11 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from engine.limits import KINDS, Level, LimitKind
-from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, words
+from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, blank, fit, width_of, words
 from tui.words.clean import clean
 from tui.words.cutting import wrap
 from tui.words.figures import cost, lasting, memory, some
+from tui.words.looks import LEVELS
 
 if TYPE_CHECKING:  # a console that starts nothing needs none of what the front door imports
     from collections.abc import Iterable, Sequence
@@ -45,24 +46,27 @@ def agent_row(agent: OfferedAgent) -> Row:
     """Return if an agent can work here: its version and its login."""
     if not agent.is_installed:
         return words(Span("✗ ", Ink(Role.FAILED)), Span("not installed", Ink(Role.FAILED)))
-    by = " ".join(clean(part) for part in (agent.adapter, agent.model, agent.version) if part)
+    by = agent.adapter if agent.adapter != agent.name else ""
+    parts = [" ".join(clean(part) for part in (by, agent.model, agent.version) if part)]
     if agent.login is None:
-        return words(Span("● ", Ink(Role.WAITING)), by, Span("  no login found", Ink(Role.WAITING)))
-    login = "" if agent.login == "needs none" else f"  logged in {clean(agent.login)}"
-    return words(Span("✓ ", Ink(Role.DONE)), by, login)
+        mark, ink = Span("● ", Ink(Role.WAITING)), Ink(Role.WAITING)
+        parts.append("no login found")
+    else:
+        mark, ink = Span("✓ ", Ink(Role.DONE)), MUTED
+        parts.append("" if agent.login == "needs none" else f"logged in {clean(agent.login)}")
+    return mark, Span("  ".join(filter(None, parts)), ink)
 
 
 def agents_rows(agents: Sequence[OfferedAgent], cells: int) -> list[Row]:
     """Return those that are here, a row for each, then the names of the others."""
-    rows: list[Row] = [
-        (
-            *agent_row(agent)[:1],
-            Span(f"{clean(agent.name):<{LEAD - 2}}", BOLD),
-            *agent_row(agent)[1:],
-        )
-        for agent in agents
-        if agent.is_installed
-    ]
+    here = [agent for agent in agents if agent.is_installed]
+    wide = max([LEAD - 2, *(width_of(clean(agent.name)) + 2 for agent in here)])
+    rows: list[Row] = []
+    for agent in here:
+        mark, said = agent_row(agent)
+        first, *more = wrap(said.text, max(cells - wide - width_of(mark.text), 1))
+        rows.append((mark, *fit((Span(clean(agent.name), BOLD),), wide), said._replace(text=first)))
+        rows += [(blank(wide + width_of(mark.text)), said._replace(text=part)) for part in more]
     missing = ", ".join(agent.name for agent in agents if not agent.is_installed)
     if missing:
         rows += told("not here", missing, cells)
@@ -70,19 +74,22 @@ def agents_rows(agents: Sequence[OfferedAgent], cells: int) -> list[Row]:
 
 
 def held_rows(machine: Iterable[Enforcement], cells: int) -> list[Row]:
-    """Return what this machine enforces, what it only measures, and what it does not hold."""
-    names = {
-        Level.ENFORCED: ("enforced", Role.DONE),
-        Level.SAMPLED: ("measured", Role.WAITING),
-        Level.NONE: ("not enforced", Role.FAILED),
-    }
-    rows: list[Row] = []
+    """Return the dimensions by how they hold for a run here, a name and a list for each level."""
+    return [
+        row
+        for level, held in by_level(machine).items()
+        for row in told(LEVELS[level][0], held, cells, Ink(LEVELS[level][1]))
+    ]
+
+
+def by_level(machine: Iterable[Enforcement]) -> dict[Level, str]:
+    """Return the names of the dimensions that hold at each level, without levels of none."""
     known = list(machine)
-    for level, (name, role) in names.items():
-        held = ", ".join(str(row.dimension) for row in known if row.level is level)
-        if held:
-            rows += told(name, held, cells, Ink(role))
-    return rows
+    names = {
+        level: ", ".join(str(row.dimension) for row in known if row.level is level)
+        for level in LEVELS
+    }
+    return {level: held for level, held in names.items() if held}
 
 
 def told(name: str, said: str, cells: int, ink: Ink = MUTED) -> list[Row]:
@@ -120,9 +127,7 @@ def _of_step(step: PlannedStep, plan: Plan) -> str:
     mode = step.workers[0].permissions.mode
     said = f"{lead}{some(len(step.workers), 'worker')} of {', '.join(agents)}, permissions {mode}"
     said += "; you choose one" if step.has_candidates else ""
-    if step.check:
-        said += f"; check: {clean(step.check)}"
-    return said
+    return said + (f"; check: {clean(step.check)}" if step.check else "; nothing is checked")
 
 
 def _limits_of(limits: Limits) -> str:

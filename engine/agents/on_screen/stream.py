@@ -176,7 +176,7 @@ class ScreenStream(Reading):
     def _ask_permission(self, call: str) -> list[AgentEvent]:
         """Ask for a permission: it is answered by the keys of the program's own dialog.
 
-        A human alone answers what is not known exactly.
+        A human alone answers it: whatever runs on the terminal can write the same notice.
         """
         withdrawn, found = self._withdrawn(), _CALL.fullmatch(call)
         tool, detail = found.groups() if found else (call, "")
@@ -190,7 +190,7 @@ class ScreenStream(Reading):
             is_permission=True,
             tool=tool,
             detail=detail,
-            needs_human=is_inexact,
+            needs_human=True,
         )
         return [*withdrawn, asked]
 
@@ -213,10 +213,10 @@ class ScreenStream(Reading):
             if data.endswith(said[0]):
                 self._said_to_it.remove(said)
                 events.append(Heard(said[1]))
-        if self._is_denied and data == self._ways.deny:
+        if self._is_denied and self._ways.deny in data:
             # Words sent too early would give the permission, so it is not talked to any more.
             events += [ProtocolReply(self._ways.leave), TurnEnded(is_ok=True)]
-        if self._is_left and data == self._ways.leave:
+        if self._is_left and self._ways.leave in data:
             events.append(TurnEnded(is_ok=True))
         is_ours = bool(events or self._said_to_it or self._answered)
         self._answered = [keys for keys in self._answered if not data.endswith(keys)]

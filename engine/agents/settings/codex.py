@@ -47,7 +47,9 @@ _LEFT = {
 }
 _BUILT_IN = {"openai", "ollama", "lmstudio", "amazon-bedrock"}
 _KEY_TOLD = re.compile(r"env_key\"?\s*[=:]\s*[\"']?(\w+)")
-_URL_TOLD = r"base_url\"?\s*[=:]\s*[\"']([^\"']+)"
+_URL_TOLD = r"base_url\"?\s*[=:]\s*[\"']?([^\"'\s,}]+)"
+_OF_ONE = r"(?:(?!model_providers)[^{}])*?"
+"""Words about one provider, and not those of the next."""
 _CHOSEN = re.compile(r"model_provider\"?\s*[=:]\s*[\"']?([\w-]+)")
 
 
@@ -125,7 +127,9 @@ def base_url_of_codex(request: LaunchRequest) -> BaseUrl | None:
     copy = _copy(request)
     config = _config(copy)
     name = _provider_named(request, config)
-    told = re.search(rf"model_providers\W+{re.escape(name)}\b.*?{_URL_TOLD}", _told(request))
+    told = re.search(
+        rf"model_providers\W+{re.escape(name)}\b{_OF_ONE}\{{?{_OF_ONE}{_URL_TOLD}", _told(request)
+    )
     if told:
         agent = request.choice.name
         return BaseUrl(url=told[1], named_by=f"the agent {agent!r} of the manifest")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from anyio import CancelScope, Lock, create_task_group, to_thread
-from anyio.abc import TaskGroup
 
 from engine.errors import EngineError, WorkspaceError
 from engine.git.runner import Repo
@@ -22,6 +21,7 @@ from engine.limits import Limits, Usage
 from engine.merge import Formatted, HunkKey, OutsideAnswer, ResolutionSession
 from engine.messages import commands as c
 from engine.messages.merging import ConflictView
+from engine.patterns.background import Background
 from engine.plan.model import ReviewRules
 from engine.review.alone.help import Help
 from engine.review.assisting import Spent, is_over
@@ -48,7 +48,7 @@ class MergeReview(ABC):
         self._is_unseen = False
         self.memory = MemoryFile.of(layout)
         self.help: Help | None = None
-        self._tasks: TaskGroup | None = None
+        self._tasks: Background | None = None
         self._tell: Tell = lambda _: None
         self._asking: tuple[HunkKey, CancelScope] | None = None
 
@@ -61,7 +61,7 @@ class MergeReview(ABC):
     async def helped(self, tell: Tell) -> AsyncIterator[None]:
         """Fetch help ahead as long as this is entered; `tell` hears the view that it leads to."""
         async with create_task_group() as tasks:
-            self._tasks, self._tell = tasks, tell
+            self._tasks, self._tell = Background(tasks), tell
             tasks.start_soon(self._fetch)
             try:
                 yield
@@ -135,7 +135,8 @@ class MergeReview(ABC):
         """Ask an agent about a hunk; without anybody who waits for news, wait for its answer."""
         inquiry, by = await self._begin(action)
         if self._tasks is not None:
-            self._tasks.start_soon(self._answer, inquiry, by)
+            # An answer that cannot be saved is offered; the next decision says what is wrong.
+            self._tasks.start_soon(self._answer, inquiry, by, failed=None)
         else:
             await self._answer(inquiry, by)
         return await self.conflicts()
@@ -184,8 +185,8 @@ class MergeReview(ABC):
                     )
                     found = found if isinstance(found, str) else found._replace(is_ahead=True)
                 review.answered(key, found)
-                await self._save(review, review.session)
                 self._tell(await self._shown(review))
+                await self._save(review, review.session)
 
     async def _fetch(self) -> None:
         """Fetch help ahead; whatever keeps it away, the conflicts can be decided without."""
@@ -214,9 +215,14 @@ class MergeReview(ABC):
         while (rule := self.rules.assist) is not None:
             async with self._lock:
                 review = await self._load()
-                question = await to_thread.run_sync(review.unsure, await self.memory.read())
                 so_far = review.assisted
-            if question is None or so_far.spent(rule):
+                if so_far.spent(rule):
+                    return
+                memory = await self.memory.read()
+                question, is_cut = await to_thread.run_sync(review.unsure, memory)
+            if is_cut:  # whoever looks at these conflicts meanwhile gets the lock in between
+                continue
+            if question is None:
                 return
             inquiry, by = await self._begin(question, is_ahead=True)
             left = None if rule.usd is None else rule.usd - so_far.usd

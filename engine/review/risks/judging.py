@@ -7,24 +7,20 @@ allowed or refused by it.
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from anyio import to_thread
 
-from engine.errors import WorkspaceError
-from engine.git.diff import FileHunk, changed_files, file_patches
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.diff import FileChange, FileHunk, changed_files, file_patches
 from engine.git.runner import Repo
 from engine.messages.merging import FileRisk
 from engine.messages.results import Change
 from engine.redaction import Redactor
+from engine.review.risks.coverage import Coverage
 
 _MOST_COMMITS = 200
-_MOST_COVERAGE = 32 << 20
-_COVERAGE = ("coverage.xml", "lcov.info", "coverage/lcov.info")
 _SIZE, _NAMED = 50, 4
 _LICENCE = re.compile(r"copyright|spdx-license|licen[cs]ed under", re.IGNORECASE)
 _LICENCE_FILE = re.compile(
@@ -41,27 +37,6 @@ _PUBLIC = re.compile(
     r"|func (?:\([^)]*\) )?([A-Z]\w*)|type ([A-Z]\w*) "  # Go
     r"|\s*public (?:[\w<>\[\],.?]+ )*([A-Za-z]\w*)\("  # Java, C#
 )
-_SOURCE = re.compile(r"<source>([^<]*)</source>")
-_CLASS = re.compile(r'<class\b[^>]*\bfilename="([^"]*)"')
-_LINE = re.compile(r'<line\b[^>]*\bnumber="(\d+)"[^>]*\bhits="0"')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Coverage:
-    """The lines that no test reached, by the files that a report names."""
-
-    name: str = ""
-    missed: Mapping[str, frozenset[int]] = field(default_factory=dict)
-
-    def of(self, path: str) -> frozenset[int]:
-        """Return the lines of a file that were missed.
-
-        A report may know it by a longer or a shorter path. One that names it exactly is believed
-        first, then the one that differs least.
-        """
-        named = [name for name in self.missed if _is_same(name, path)]
-        nearest = min(named, key=lambda name: abs(len(name) - len(path)), default="")
-        return self.missed.get(nearest, frozenset())
 
 
 class _Reason(NamedTuple):
@@ -69,7 +44,9 @@ class _Reason(NamedTuple):
     said: str
 
 
-async def risks(repo: Repo, change: Change, *, target: str, project: Path) -> tuple[FileRisk, ...]:
+async def risks(
+    repo: Repo, change: Change, *, target: str, coverage: Coverage
+) -> tuple[FileRisk, ...]:
     """Return the files of a change, those first that deserve it most.
 
     Raises:
@@ -81,16 +58,24 @@ async def risks(repo: Repo, change: Change, *, target: str, project: Path) -> tu
     files = await changed_files(repo, *sides)
     patches = await file_patches(repo, files, sides)
     churn = await _churn(repo, target)
-    coverage = await to_thread.run_sync(partial(read_coverage, project))
-    found: list[FileRisk] = []
-    for file, patch in zip(files, patches, strict=True):
-        before = os.fsdecode(file.old_path or file.path)
-        lines = list(_lines(patch.hunks))
-        reasons = [*_of_text(before, lines), *_of_tests(lines, coverage.of(before), coverage.name)]
-        reasons += _of_size((file.added or 0) + (file.removed or 0))
-        reasons += churn.of(before)
-        found.append(judged(os.fsdecode(file.path), reasons))
-    return tuple(sorted(found, key=lambda one: (-one.score, one.path)))
+
+    def look() -> tuple[FileRisk, ...]:
+        pairs = zip(files, patches, strict=True)
+        found = [_risk(file, patch.hunks, churn, coverage) for file, patch in pairs]
+        return tuple(sorted(found, key=lambda one: (-one.score, one.path)))
+
+    return await to_thread.run_sync(look)
+
+
+def _risk(
+    file: FileChange, hunks: Sequence[FileHunk], churn: "_Churn", coverage: Coverage
+) -> FileRisk:
+    before = os.fsdecode(file.old_path or file.path)
+    lines = list(_lines(hunks))
+    reasons = [*_of_text(before, lines), *_of_tests(lines, coverage.of(before), coverage.name)]
+    reasons += _of_size((file.added or 0) + (file.removed or 0))
+    reasons += churn.of(before)
+    return judged(os.fsdecode(file.path), reasons)
 
 
 def judged(path: str, reasons: Sequence[_Reason]) -> FileRisk:
@@ -162,51 +147,11 @@ class _Churn(NamedTuple):
 
 
 async def _churn(repo: Repo, target: str) -> _Churn:
-    """Count the newest commits that touched each file."""
+    """Count the newest commits that touched each file; none where the branch is gone."""
     words = ("log", "-z", "--name-only", "--no-renames", "--no-merges", f"-n{_MOST_COMMITS}")
-    listing = await repo.read(*words, "--format=%x01", target, "--")
+    try:
+        listing = await repo.read(*words, "--format=%x01", target, "--")
+    except GitFailed:
+        return _Churn(0, Counter())
     names = [os.fsdecode(name.strip(b"\n")) for name in listing.split(b"\0")]
     return _Churn(names.count("\1"), Counter(names))
-
-
-def read_coverage(project: Path) -> Coverage:
-    """Return the coverage report that lies in a project; an empty one where there is none."""
-    for name in _COVERAGE:
-        try:
-            with (project / name).open("rb") as file:
-                text = file.read(_MOST_COVERAGE).decode(errors="replace")
-        except OSError:
-            continue
-        missed = _cobertura(text) if name.endswith("xml") else _lcov(text)
-        within = f"{project}/"
-        here = {named.removeprefix(within): lines for named, lines in missed.items()}
-        return Coverage(name=name, missed=here)
-    return Coverage()
-
-
-def _cobertura(text: str) -> dict[str, frozenset[int]]:
-    parts = _CLASS.split(text)[1:]
-    sources = [source.strip().rstrip("/") for source in _SOURCE.findall(text)]
-    root = f"{sources[0]}/" if len(sources) == 1 and sources[0].startswith("/") else ""
-    return {
-        f"{root}{name}": frozenset(map(int, _LINE.findall(body)))
-        for name, body in zip(parts[::2], parts[1::2], strict=True)
-    }
-
-
-def _lcov(text: str) -> dict[str, frozenset[int]]:
-    found: dict[str, set[int]] = {}
-    name = ""
-    for line in text.splitlines():
-        if line.startswith("SF:"):
-            name = line.removeprefix("SF:")
-            found.setdefault(name, set())
-        number, _, hits = line.removeprefix("DA:").partition(",")
-        if line.startswith("DA:") and hits.partition(",")[0] == "0" and number.isdigit():
-            found.setdefault(name, set()).add(int(number))
-    return {name: frozenset(lines) for name, lines in found.items()}
-
-
-def _is_same(named: str, path: str) -> bool:
-    """Tell if a report means a file: by its path, or by a longer or a shorter one."""
-    return named == path or named.endswith(f"/{path}") or path.endswith(f"/{named}")

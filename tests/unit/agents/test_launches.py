@@ -127,7 +127,7 @@ def test_a_command_step_is_proved_by_its_exit_code() -> None:
     parser = shell_parser(request_for("command"))
     parser.feed("err", b"1 failing\n")
     bad = parser.finish(Ending(exit_code=2))
-    assert bad.error == "the agent ended with exit code 2: 1 failing"
+    assert bad.error == "the command ended with exit code 2: 1 failing"
     assert not shell_parser(request_for("command")).finish(Ending(exit_code=0)).needs_proof
 
 

@@ -9,8 +9,8 @@ import pytest
 from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Level, Limits
 from engine.sandbox.ladder import (
+    at_best,
     check_required,
-    doctor,
     files_rung,
     keeps_content,
     limiter,
@@ -126,7 +126,7 @@ SAMPLED = {Dimension.DISK, Dimension.BUDGET}
 
 
 def test_a_full_machine_meets_every_requirement_that_can_be_enforced():
-    check_required(set(Dimension) - SAMPLED, doctor(FULL))
+    check_required(set(Dimension) - SAMPLED, at_best(FULL))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_requirement_that_is_not_enforced_fails_closed_with_a_fix(dimension: D
         ),
     )
     with pytest.raises(MechanismMissing) as caught:
-        check_required([dimension], doctor(bare))
+        check_required([dimension], at_best(bare))
     assert caught.value.dimension == dimension
     assert caught.value.hint
 
@@ -182,12 +182,27 @@ def test_an_open_network_is_told_as_it_is():
     rows = report(FULL, asking(network=NetworkAccess.OPEN), {})
     network = next(row for row in rows if row.dimension is Dimension.NETWORK)
     assert (network.level, network.value) == (Level.NONE, "open")
-    assert network.reason == "the manifest leaves the network open"
+    assert network.reason == "the network stays open unless the manifest closes it"
+
+
+@pytest.mark.parametrize(
+    ("rung", "fix"),
+    [
+        ("bwrap", "Close it with `runtime.sandbox.network`: `none`, or `{allow: [hosts]}`."),
+        ("landlock", "Close it with `runtime.sandbox.network: none`."),
+        ("none", ""),
+    ],
+)
+def test_an_open_network_names_only_a_way_to_close_it_that_this_machine_has(rung: str, fix: str):
+    machine = forced(FULL, {"PLAIT_SANDBOX": rung})
+    rows = report(machine, asking(network=NetworkAccess.OPEN), {})
+    network = next(row for row in rows if row.dimension is Dimension.NETWORK)
+    assert network.fix == fix or (not fix and "Close it" not in network.fix)
 
 
 def test_landlock_is_not_called_enforced_because_modes_and_times_can_be_changed():
     machine = forced(FULL, {"PLAIT_SANDBOX": "landlock"})
-    rows = {row.dimension: row for row in doctor(machine)}
+    rows = {row.dimension: row for row in at_best(machine)}
     for dimension in (Dimension.FILES, Dimension.GIT):
         assert rows[dimension].level is Level.ADVISORY
         assert "modes" in rows[dimension].reason
@@ -220,5 +235,5 @@ def test_every_level_below_enforced_says_why(
                 assert row.level is not Level.ENFORCED or row.mechanism != "none", (words, row)
 
 
-def test_doctor_has_one_row_for_every_dimension():
-    assert [row.dimension for row in doctor(FULL)] == list(Dimension)
+def test_a_site_reports_one_row_for_every_dimension():
+    assert [row.dimension for row in at_best(FULL)] == list(Dimension)

@@ -133,7 +133,7 @@ async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
 async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
     async with Comparing() as console:
         await console.do("yes")
-        await console.shows("a refused: you have not opened its diff yet. 3 opens it")
+        await console.shows("a refused: you have not opened its diff yet; 3 opens it")
         assert console.port.commands == []
         await console.do("go_diff", "go_compare", "yes")
         assert console.port.commands == [c.Choose(worker=FIRST, run="2f1c", seen=_SEEN)]
@@ -142,7 +142,7 @@ async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
 async def test_a_candidate_that_failed_is_said_not_to_be_choosable():
     async with Comparing() as console:
         await console.do("right")
-        await console.shows(f"{SECOND} cannot be chosen: ", "it is failed.")
+        await console.shows(f"{SECOND} cannot be chosen: ", "it has failed.")
         assert "chooses" not in console.text
 
 
@@ -214,7 +214,7 @@ async def test_a_click_on_a_column_or_a_cell_goes_to_that_candidate():
         await click(console, "✗ failed")
         await console.shows(f"{SECOND} cannot be chosen: ")
         await click(console, "8 files +88")
-        await console.shows(f"chooses all of {FIRST}")
+        await console.shows(f"{FIRST} cannot be chosen: you have not opened its diff yet; 3 opens")
         x, y = at(console, "differ")
         await console.pilot.click(offset=(x - 5, y))
         await console.do()

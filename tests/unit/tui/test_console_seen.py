@@ -27,6 +27,7 @@ from tests.support.consoles import Console, opened
 from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.keys import SCREENS, actions_on, default_keymap
 from tui.kit import screen as base
+from tui.kit import session
 from tui.kit.dialogs import HelpPage, Picker
 from tui.screens.worker.reading import SearchLine
 
@@ -93,6 +94,39 @@ async def test_a_run_that_takes_the_screen_of_one_that_ended_gets_none_of_its_ke
         await console.do("no", "no", "retry")
         assert [c for c in console.port.commands if c.run == "9999"] == []
         assert console.app.session.marks == set()
+
+
+@pytest.mark.parametrize("key", ["", "?"])
+async def test_the_cursor_comes_to_rest_in_a_run_that_an_engine_takes_up_after_another(
+    monkeypatch: pytest.MonkeyPatch, key: str
+):
+    """Help was opened while the engine took up one run after another: then no worker was chosen."""
+    monkeypatch.setattr(session, "_REST_S", 0.0)
+    later = csvlite().runs[0]
+    first = replace(later, run="0001", started_at=later.started_at - 60)
+    view = csvlite()
+    async with opened(port=FakePort(EngineView(repository="csvlite"))) as console:
+        if key:
+            await console.press(key)
+        await console.tell(replace(view, runs=(first,), at=NOW + 1))
+        await console.tell(replace(view, runs=(first, later), at=NOW + 2))
+        await console.until(lambda: console.app.session.worker == ASKING)
+        run = console.app.session.run
+        assert run is not None
+        assert run.run == later.run
+
+
+async def test_a_key_that_comes_keeps_the_cursor_from_coming_to_rest(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(session, "_REST_S", 3600.0)
+    old = csvlite().runs[0]
+    new = replace(old, run="9999", started_at=old.started_at + 1)
+    async with opened(port=_port()) as console:
+        await console.tell(replace(csvlite(at=NOW + 1), runs=(old, new)))
+        assert console.app.session.worker == ""
+        console.app.session.rest(console.screen.fingered_at)
+        assert console.app.session.worker == ""
 
 
 _NAMES = [worker.worker for worker in csvlite().runs[0].workers]

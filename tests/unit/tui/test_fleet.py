@@ -24,7 +24,7 @@ from tui.ink import Role, row_width, text_of
 from tui.keys import default_keymap
 from tui.kit.bars import Hint, footer
 from tui.kit.cards import card, hints_of, question_fits
-from tui.kit.chrome import beads_of, run_line, top_bar
+from tui.kit.chrome import banner_rows, beads_of, run_line, top_bar
 from tui.kit.deeds import deed_rows
 from tui.kit.rail import CELLS, rail
 from tui.kit.tiles import tile
@@ -98,7 +98,6 @@ def test_the_keys_on_the_card_of_an_expired_login_can_be_used():
     step = step_of(run, one)
     hints = hints_of(one, step, _scene(view))
     assert [hint.idea for hint in hints] == ["retry", "diff"]
-    assert [why_not(hint.idea, one, step) for hint in hints] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -256,6 +255,21 @@ def test_a_tile_claims_no_change_before_its_files_were_looked_at():
         rows = tile(step.workers[2], step, _scene(view), (60, 12), is_focused=False)
         assert said in text_of(rows)
         assert "99 files" not in text_of(rows)
+
+
+def test_a_worker_of_a_plain_folder_says_why_it_has_no_figures_of_a_change():
+    folder = {"branch": None, "workspace": "/w", "clashes": ()}
+    view = changed(csvlite(), "port/worker_3", so_far=None, **folder)
+    step = next(step for step in view.runs[0].steps if step.name == "port")
+    one = step.workers[2]
+    assert "a plain folder has no diff" in text_of(
+        tile(one, step, _scene(view), (60, 12), is_focused=False)
+    )
+    assert "plain folder" in text_of([sentence_of(one, step, NOW)])
+    assert "look in /w" in why_not("diff", one, step, is_opened=False)
+    kept = replace(one, phase=Phase.FINISHED, change=Change(files=2, artifacts=("a", "b")))
+    rows = tile(kept, step, _scene(view), (60, 12), is_focused=False)
+    assert "2 artifacts" in text_of(rows)
 
 
 def test_a_tile_tells_what_is_left_of_its_time_and_budgets_and_warns_when_that_is_little():
@@ -479,7 +493,7 @@ def test_the_run_line_counts_or_gives_way_to_a_banner():
     assert "of 8 settled" in text_of([run_line(_scene(), 120)])
     assert "3 need you" in text_of([run_line(_scene(), 80)])
     banner = _scene(banner=Banner("NO ENGINE", "for 4 s."))
-    assert text_of([run_line(banner, 80)]).startswith(" ▲ NO ENGINE  for 4 s.")
+    assert text_of(banner_rows(banner.banner, 80, 1)).startswith(" ▲ NO ENGINE  for 4 s.")
 
 
 def test_the_top_bar_keeps_the_run_and_counts_the_inbox():

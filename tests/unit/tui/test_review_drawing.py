@@ -6,7 +6,10 @@ from random import Random
 import pytest
 
 from engine.api import CommitView
+from engine.core.state import Worker
+from engine.ids import WorkerId
 from engine.merge import FileConflict
+from engine.work.workshops import _left_over
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import strips_on
 from tests.support.review_consoles import (
@@ -130,13 +133,19 @@ async def test_sides_are_labelled_with_what_their_newest_commit_says():
         await console.shows("main  since base: “Limit the block”")
 
 
-async def test_a_side_whose_commit_says_nothing_is_labelled_with_what_was_asked():
-    untold = "Work of port/worker_1, attempt 1, left uncommitted"
+@pytest.mark.parametrize(
+    "untold",
+    [
+        _left_over(Worker(id=WorkerId("port", 1))).splitlines()[0],
+        "Work of port/worker_1, attempt 1, left uncommitted",
+    ],
+)
+async def test_a_side_whose_commit_says_nothing_is_labelled_with_what_was_asked(untold: str):
     commits = (CommitView(id="a1", subject=untold, author="Ann", at=NOW - 60),)
     given = port(imports(), more={"incoming_commits": commits})
     async with Reviewing(given) as console:
         await console.shows("port/worker_1  since base: “Port io.py to the streaming API.”")
-        assert "left uncommitted" not in console.text
+        assert untold not in console.text
 
 
 _NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q", "E", "T"}

@@ -10,6 +10,7 @@ import pytest
 from engine.errors import EngineError, whole_of
 from engine.messages.commands import Accepted, Command, Refused, Reply
 from engine.messages.events import OutputAppended, Told
+from engine.messages.results import Badge, UndoneLanding
 from engine.phases import Phase
 from tests.support.consoles import opened
 from tests.support.message_page import said
@@ -18,7 +19,7 @@ from tui.words.outcomes import not_said
 from tui.words.sentences import two_sentences
 
 ROOT = Path(__file__).parents[3]
-RUNNING = "implement/worker_1"
+RUNNING, REVIEW = "implement/worker_1", "port/worker_1"
 pytestmark = pytest.mark.anyio
 
 
@@ -42,6 +43,34 @@ def test_an_error_and_its_hint_are_two_sentences():
         assert whole_of(EngineError(text, hint="Make another.")) == "it is gone. Make another."
     assert whole_of(EngineError("it is gone")) == "it is gone"
     assert whole_of(ValueError()) == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("undone", "said"),
+    [
+        (UndoneLanding(target="main", by="ada"), "ada undid its landing on main"),
+        (UndoneLanding(target="main"), "its landing on main was undone"),
+    ],
+    ids=["by a user", "in a journal of an earlier version"],
+)
+async def test_a_landing_that_was_undone_is_no_landing_that_failed(
+    undone: UndoneLanding, said: str
+):
+    more = {"error": "its landing on main was undone", "undone": undone}
+    badges = frozenset({Badge.LAND_REFUSED})
+    view = changed(csvlite(), REVIEW, badges=badges, **more)
+    async with opened(view) as console:
+        console.app.session.worker = REVIEW
+        await console.shows(f"port/io.py: {said}. It can land again: a, then L.")
+        assert "could not land" not in console.text
+        assert console.text.count(said) == 2, "on the message line and on its card"
+        await console.do("go_inbox")
+        await console.shows(f"landing {said}")
+        await console.do("yes")
+    approved = changed(view, REVIEW, badges=badges | {Badge.APPROVED})
+    async with opened(approved) as console:
+        console.app.session.worker = REVIEW
+        await console.shows("port/io.py is approved. L lands it.")
 
 
 async def test_the_outcome_of_a_stop_is_two_sentences():

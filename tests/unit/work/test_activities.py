@@ -5,7 +5,9 @@ import pytest
 from anyio.abc import TaskGroup
 
 from engine.core.effects import ReleaseWorkspace, StartAgent, StartTimer
+from engine.errors import HostLost
 from engine.ids import WorkerId
+from engine.patterns import Background
 from engine.work.activities import Activities, Activity
 
 pytestmark = pytest.mark.anyio
@@ -20,9 +22,13 @@ class Acts:
     """The acts that are performed, in order; each act ends when it is released."""
 
     def __init__(self, tasks: TaskGroup) -> None:
-        self.activities = Activities(tasks)
+        self.failures: list[str] = []
+        self.activities = Activities(Background(tasks), self._failed)
         self.begun: list[str] = []
         self.gate = anyio.Event()
+
+    def _failed(self, worker: WorkerId, error: Exception) -> None:
+        self.failures.append(f"{worker}: {error}")
 
     async def perform(self, activity: Activity) -> None:
         self.begun.append(type(activity.effect).__name__)
@@ -75,3 +81,17 @@ async def test_what_is_no_timer_is_left_alone(acts: Acts):
     acts.activities.end_timers(lambda _: False)
     await anyio.wait_all_tasks_blocked()
     assert acts.activities.under_way == 1
+
+
+async def test_an_activity_that_fails_ends_no_other_and_is_reported(acts: Acts):
+    async def lost(activity: Activity | None = None) -> None:
+        del activity
+        raise HostLost("attempt 1", 0)
+
+    acts.activities.begin(RELEASE, lost)
+    acts.activities.aside(WHO, lost)
+    other = acts.activities.begin(START, acts.perform)
+    acts.gate.set()
+    await other.done.wait()
+    assert acts.failures == [f"{WHO}: {HostLost('attempt 1', 0)}"] * 2
+    assert acts.activities.under_way == 0

@@ -67,11 +67,15 @@ class Weaving(Controller):
         after = dict(self.pane.taken)
         step = self.pane.table.step if self.pane.table else ""
         undo, redo = partial(self._set_taken, step, before), partial(self._set_taken, step, after)
-        self.session.remember(Undoable(said, undo, redo))
+        is_there = partial(self._is_of, step)
+        self.session.remember(Undoable(said, undo, redo, can_undo=is_there))
+
+    def _is_of(self, step: str) -> bool:
+        return self.pane.table is not None and self.pane.table.step == step
 
     def _set_taken(self, step: str, taken: dict[int, tuple[str, ...]]) -> None:
         """Take exactly these, where the candidates are still those of that step."""
-        if self.pane.table and self.pane.table.step == step:
+        if self._is_of(step):
             self.pane.taken = dict(taken)
 
     def do_merge_all(self) -> None:

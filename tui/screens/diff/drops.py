@@ -109,7 +109,12 @@ class Dropping(Controller):
         after = tuple(key for key in before if key not in keys)
         after = after if is_back else (*after, *keys)
         said = f"{what} {'kept' if is_back else 'left out'}"
-        change = Undoable(said, self._setter_of(worker, before), self._setter_of(worker, after))
+        change = Undoable(
+            said,
+            self._setter_of(worker, before),
+            self._setter_of(worker, after),
+            can_undo=partial(self.session.has_change, self.run_id, worker),
+        )
         act = partial(self._set, self.run_id, worker.worker, after, done=(said, change))
         self.screen.begin(act, holds=True)
 

@@ -104,7 +104,9 @@ class Editing(Controller):
         refused = await self._put(self.run_id, spot, texts[1])
         if not refused:
             before, after = (partial(self._begin_put, self.run_id, spot, text) for text in texts)
-            self.session.remember(Undoable(f"the edit of {spot.path}", before, after))
+            is_there = partial(self.session.has_change, self.run_id, spot.worker)
+            said = f"the edit of {spot.path}"
+            self.session.remember(Undoable(said, before, after, can_undo=is_there))
             check = self.screen.key_of("check")
             hint = f"{check} checks it" if spot.worker.check else ""
             mark = Span("✓ ", Ink(Role.DONE))
@@ -140,7 +142,9 @@ class Editing(Controller):
             return found
         self.session.look()
         take_back = partial(self._begin_back, run, name)
-        self.session.remember(Undoable(f"the edit of {spot.path}", take_back, None))
+        is_there = partial(self.session.has_change, run, spot.worker)
+        said = f"the edit of {spot.path}"
+        self.session.remember(Undoable(said, take_back, None, can_undo=is_there))
         self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(f"{spot.path} is edited", TEXT))
         return ""
 
@@ -209,7 +213,8 @@ class Editing(Controller):
             partial(self._set_comments, before),
             partial(self._set_comments, [*after, made]),
         )
-        self.session.remember(Undoable("the suggestion", undo, redo))
+        is_last = partial(self.session.has_comments, [*after, made])
+        self.session.remember(Undoable("the suggestion", undo, redo, can_undo=is_last))
 
     def _set_comments(self, comments: list[Comment]) -> None:
         self.session.comments[:] = comments

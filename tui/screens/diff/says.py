@@ -1,6 +1,7 @@
 """Write comments into a diff, and send them to the agent."""
 
 from collections.abc import Callable
+from functools import partial
 
 from engine.messages.commands import BeginFrom, RetryWorker, Steer
 from engine.messages.diffs import ChangeDiff
@@ -59,9 +60,7 @@ class Commenting(Controller):
         after = [comment for comment in before if comment not in thread]
         self._set_comments(after)
         said = some(len(thread), "comment")
-        self.session.remember(
-            Undoable(f"deleting {said}", self._setter(before), self._setter(after))
-        )
+        self.session.remember(self._undoable(f"deleting {said}", before, after))
         self.screen.say(f"{said} deleted")
 
     def _comment(self, spot: Comment, old: Comment | None, text: str) -> None:
@@ -72,9 +71,11 @@ class Commenting(Controller):
         self._set_comments(after)
         self.pane.anchor = None
         said = "the comment" if text else "deleting the comment"
-        self.session.remember(
-            Undoable(said, self._setter(before), self._setter(after)),
-        )
+        self.session.remember(self._undoable(said, before, after))
+
+    def _undoable(self, said: str, before: list[Comment], after: list[Comment]) -> Undoable:
+        is_last = partial(self.session.has_comments, after)
+        return Undoable(said, self._setter(before), self._setter(after), can_undo=is_last)
 
     def _setter(self, comments: list[Comment]) -> Callable[[], None]:
         return lambda: self._set_comments(comments)

@@ -32,6 +32,13 @@ from tui.words.standing import Band, bands_of, in_order
 _DETAILS = range(-4, 3)
 """The sizes, from a table over small tiles to large ones; 0 is what the room suggests."""
 
+_FIRST = {
+    Phase.REVIEWING: ("land", "diff", "yes", "retry_with"),
+    Phase.CONFLICTED: ("merge", "diff", "retry", "retry_with"),
+    Phase.FAILED: ("retry", "retry_with", "diff"),
+}
+"""The keys of the footer for one that needs a human, in the order in which its card has them."""
+
 
 class FleetScreen(Board):
     """The screen that everything begins and ends with."""
@@ -146,8 +153,8 @@ class FleetScreen(Board):
         if here and here.questions:
             asked = ("yes", "yes_wide", "no", "edit", "steer")
             return ("down", "open", *asked, "pause", "mark", "pick")
-        if here and here.phase is Phase.REVIEWING:
-            return ("down", "open", "diff", "yes", "land", "retry_with", "no", "mark", "pick")
+        if here and here.phase in _FIRST:
+            return ("down", "open", *_FIRST[here.phase], "no", "mark", "pick")
         return ("down", "open", "diff", "no", "retry", "steer", "pause", "mark", "less", "palette")
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
@@ -312,7 +319,12 @@ class FleetScreen(Board):
             self.session.marks ^= {name}
 
         toggle()
-        self.session.remember(Undoable(f"the mark on {name}", toggle, toggle))
+        run, is_marked = self.run_id, name in self.session.marks
+
+        def is_there() -> bool:
+            return self.run_id == run and (name in self.session.marks) == is_marked
+
+        self.session.remember(Undoable(f"the mark on {name}", toggle, toggle, can_undo=is_there))
         self._move("right")
         if self.session.worker == name:
             self._move("down")
@@ -331,7 +343,10 @@ class FleetScreen(Board):
             self._range = None
             self.session.marks = set(before)
 
-        self.session.remember(Undoable("the marks", back, None))
+        run = self.run_id
+        self.session.remember(
+            Undoable("the marks", back, None, can_undo=lambda: self.run_id == run)
+        )
 
     def point_at(self, worker: str) -> None:
         """Put the cursor on a worker; a range goes along."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, fit, words
 from tui.kit.meters import heading
-from tui.words.figures import memory
+from tui.words.figures import memory, some
 from tui.words.scene import Scene
 from tui.words.starting import agents_rows, held_rows
 
@@ -67,6 +67,8 @@ def welcome(scene: Scene, found: Beginnings | None, size: tuple[int, int]) -> li
     ]
     if found:
         rows += [(), heading("AGENTS", width), *agents_rows(found.agents, width)]
+        if not any(agent.is_installed for agent in found.agents):
+            rows.append(words(Span("plait agents", KEY), " says how to get each"))
     rows += [(), heading("THIS MACHINE", width), *_machine(scene)]
     rows += held_rows(found.machine, width) if found else []
     doctor = (
@@ -83,6 +85,6 @@ def _way(command: str, note: str) -> list[Row]:
 
 def _machine(scene: Scene) -> list[Row]:
     machine = scene.view.machine
-    cores = f"{machine.cores} cores"
+    cores = some(machine.cores, "core")
     size = f"{cores}, {memory(machine.memory_mb)}" if machine.memory_mb else cores
     return [words(Span("✓ ", Ink(Role.DONE)), Span(size, TEXT))]

@@ -18,6 +18,7 @@ from tui.ink import (
     Row,
     Span,
     clickable,
+    cut_middle,
     fit,
     grounded,
     row_width,
@@ -30,9 +31,8 @@ from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
 from tui.words.cutting import cut_end, wrap
 from tui.words.figures import clock, lasting, some
-from tui.words.looks import WALLS, chip, glyph, look_of
+from tui.words.looks import LEVELS, WALLS, chip, glyph, look_of
 from tui.words.said import (
-    cause_text,
     change_text,
     check_text,
     edits_text,
@@ -40,10 +40,15 @@ from tui.words.said import (
     now_text,
     present_change,
     telling,
+    undone_text,
+    why_failed,
     widest_value,
 )
 from tui.words.scene import Scene
 from tui.words.standing import name_of, step_of, waits_since
+
+_LEAST_SAID = 20
+"""So many cells of a row stay for what is wanted, however long the name is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +116,17 @@ def item_list(
     return [*rows, *([blank] if is_tight and answered else []), *answered]
 
 
-def _title(worker: WorkerView, scene: Scene, *, is_focused: bool) -> tuple[Row, Row]:
+def _title(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> tuple[Row, Row]:
     """Return who waits, and for how long."""
     age = Span(lasting(scene.now - waits_since(worker)), BOLD if is_focused else MUTED)
     mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
-    name = name_of(worker, _step(scene, worker))
+    name = cut_middle(name_of(worker, _step(scene, worker)), cells - row_width((age,)) - 6)
     return (mark, glyph(look_of(worker)), Span(" "), *name), (age, Span(" "))
 
 
 def _item_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
     """Draw who, what and how long in one row; what is wanted is cut first."""
-    who, age = _title(worker, scene, is_focused=is_focused)
+    who, age = _title(worker, scene, cells - _LEAST_SAID, is_focused=is_focused)
     room = max(cells - 1 - row_width(who) - row_width(age) - 4, 0)
     said = cut_end(now_text(worker, _step(scene, worker), scene.now, room), room)
     ink = TEXT if is_focused else MUTED
@@ -131,7 +136,7 @@ def _item_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool)
 
 
 def _first_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
-    row = spread(*_title(worker, scene, is_focused=is_focused), cells - 1)
+    row = spread(*_title(worker, scene, cells, is_focused=is_focused), cells - 1)
     return cursor_row(row, cells, is_focused=is_focused)
 
 
@@ -183,10 +188,14 @@ def nothing_waits(scene: Scene) -> list[Row]:
 def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     """Everything a human needs to answer: the thing itself, its fences, what came before."""
     step = _step(scene, worker)
-    what = _what(worker)
+    what = _what(worker, step)
     age = Span(lasting(scene.now - waits_since(worker)), BOLD)
+    lead = (chip(look_of(worker)), Span(" "))
+    room = cells - row_width((*lead, age)) - len(what) - 4
+    danger = worker.questions[0].danger if worker.questions else ""
+    ink = Ink(Role.FAILED, bold=True) if danger else MUTED
     head = spread(
-        (chip(look_of(worker)), Span(" "), *name_of(worker, step), Span(f" {what}", MUTED)),
+        (*lead, *cut_middle(name_of(worker, step), room), Span(f" {what}", ink)),
         (age,),
         cells,
     )
@@ -206,12 +215,14 @@ def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     return Detail(rows=tuple(rows), question_rows=question_rows)
 
 
-def _what(worker: WorkerView) -> str:
+def _what(worker: WorkerView, step: StepView) -> str:
     if worker.questions and not worker.phase.is_settled:
         more = f", and {len(worker.questions) - 1} more" if len(worker.questions) > 1 else ""
-        return ("for permission" if worker.questions[0].is_permission else "a question") + more
+        asked = worker.questions[0]
+        kind = "for permission" if asked.is_permission else "a question"
+        return (asked.danger or kind) + more
     if worker.phase is Phase.FAILED:
-        return cause_text(worker)
+        return why_failed(worker, step)
     return f"attempt {worker.attempt} of {worker.attempts_allowed}"
 
 
@@ -238,7 +249,10 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
     if worker.in_the_way:
         said = f"your edits in {edits_text(worker)} are in the way"
         rows.append(words("landing ", Span(said, Ink(Role.LIMIT, bold=True))))
-    for index, line in enumerate(wrap(telling(worker.error), cells - 8, 6) if worker.error else ()):
+    error = "" if worker.undone else worker.error
+    if undone := undone_text(worker):
+        rows.append(words("landing ", Span(undone, TEXT)))
+    for index, line in enumerate(wrap(telling(error), cells - 8, 6) if error else ()):
         rows.append(words("said    " if index == 0 else "        ", Span(line, TEXT)))
     return [*rows, ()]
 
@@ -255,7 +269,7 @@ def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
                 wall,
                 " ",
                 Span(f"{held.value or held.mechanism:<{wide}}", TEXT),
-                str(held.level),
+                LEVELS[held.level][0],
             )
         )
     if not worker.enforcement:
@@ -278,8 +292,9 @@ def _answer_rows(worker: WorkerView, step: StepView, scene: Scene) -> Iterator[t
     """Yield each idea that answers, and its row."""
     for hint in hints_of(worker, step, scene):
         yield hint.idea, words("  ", Span(f"{hint.key:<3}", KEY), Span(hint.label, TEXT))
-    if worker.questions:
+    if worker.questions and "steer" not in scene.forbidden:
         say = Span(f"{scene.key('steer'):<3}", KEY)
         yield "steer", words("  ", say, Span("send a message instead", TEXT))
-    later = Span(f"{scene.key('pause'):<3}", KEY)
-    yield "pause", words("  ", later, Span("later", TEXT), "  it keeps waiting")
+    if "pause" not in scene.forbidden:
+        later = Span(f"{scene.key('pause'):<3}", KEY)
+        yield "pause", words("  ", later, Span("later", TEXT), "  it keeps waiting")

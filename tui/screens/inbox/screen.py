@@ -202,19 +202,12 @@ class InboxScreen(Board):
         return sentence_of(here, step_of(run, here), scene.now) if here and run else ()
 
     def hints(self) -> Sequence[str]:
-        return (
-            "down",
-            "yes",
-            "yes_wide",
-            "no",
-            "edit",
-            "steer",
-            "pause",
-            "open",
-            "diff",
-            "retry",
-            "mark",
-        )
+        here = self._current()
+        has_failed = here is not None and here.phase is Phase.FAILED
+        then = ("retry", "diff") if has_failed else ("diff", "yes", "retry")
+        asked = ("yes", "yes_wide", "no", "edit", "steer") if here and here.questions else ()
+        ideas = ("down", *asked, "land", "merge", *then, "no", "pause", "open", "mark")
+        return tuple(dict.fromkeys(ideas))
 
     def pointed(self, target: str, times: int) -> None:
         kind, _, name = target.partition(":")

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
     from engine.api import HunkView, LineView
 
 NUMBER = 5
-_UNTOLD = re.compile(r"Work of .*, left uncommitted")
-"""The subject of our commit of uncommitted work: it says nothing about what the work is."""
+_UNTOLD = re.compile(r"Changes that .* did not commit|Work of .*, left uncommitted")
+"""The subject of our commit of uncommitted work, now and in earlier versions.
+
+It says nothing about what the work is.
+"""
 _LABEL = 36
 _LABELS_FROM = 90
 

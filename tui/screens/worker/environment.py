@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from engine.limits import Dimension
+from engine.limits import Dimension, Level
 from engine.messages.questions import EnterSandbox
 from engine.messages.results import Entrance, WorkerView
 from tui.bridge import GONE
-from tui.ink import TEXT, Row, Span, fit, words
+from tui.ink import TEXT, Row, Span, words
 from tui.kit.meters import heading
 from tui.kit.screen import Board
 from tui.screens.worker.tab import Shown, Tab
 from tui.words.clean import clean, clean_tree
-from tui.words.cutting import cut_path, wrap
+from tui.words.cutting import wrap
+from tui.words.looks import LEVELS
 
 _SHOWN = ("HOME", "TMPDIR", "PWD")
 """The variables whose values are folders: no other value is ever kept, for it may be a secret."""
@@ -41,8 +42,9 @@ class Environment(Tab):
         rows: list[Row] = [(), _heading("SANDBOX", of.cells), *_walls(of.worker)]
         rows += [(), _heading("FOLDERS", of.cells)]
         rows += [
-            words(f" {name:<9}", Span(cut_path(folder, of.cells - 11), TEXT))
+            words(f" {'' if at else name:<9}", Span(part, TEXT))
             for name, folder in self._folders.items()
+            for at, part in enumerate(wrap(folder, of.cells - 11))
         ]
         rows += [(), _heading("VARIABLES", of.cells, str(len(self._names) or ""))]
         if self._problem:
@@ -78,10 +80,11 @@ def _walls(worker: WorkerView) -> list[Row]:
     """Return where it lives, if not here, and what holds files, git and the network, and how."""
     fences = {Dimension.FILES: "files", Dimension.GIT: "git", Dimension.NETWORK: "network"}
     rows = [
-        fit(words(f" {fences[held.dimension]:<9}", Span(f"{held.level:<10}", TEXT), said), 60)
+        words(f" {fences[held.dimension]:<9}", Span(f"{LEVELS[held.level][0]:<14}", TEXT), said)
         for held in worker.enforcement
         if held.dimension in fences
-        for said in (f"{held.value} by {held.mechanism}".removeprefix(" by "),)
+        for by in (f" by {held.mechanism}" if held.level is not Level.NONE else "",)
+        for said in (f"{held.value}{by}".removeprefix(" by "),)
     ]
     site = [words(f" {'site':<9}", Span(clean(worker.site), TEXT))] if worker.site else []
     return [*site, *rows] or [words(" not known yet: it has not started")]

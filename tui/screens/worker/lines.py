@@ -14,7 +14,10 @@ from tui.words.said import is_bad_ending
 FOLD_FROM = 3
 OPENS = "do:open"
 _LINK = Ink(Role.ACCENT, underline=True, does="link:")
-PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.[^\W\d]\w*(?::\d+)?(?=$|[\s:,;)'\"])")
+PATH = re.compile(
+    r"(?<![\w@+-])(?<![\w.@+-]/)(?:[\w.@+-]{1,255}/){0,60}[\w@+-]{1,255}"
+    r"\.[^\W\d]\w*(?::\d+)?(?=$|[\s:,;)'\"])"
+)
 """A path with an ending; an ending begins with a letter, so that `0.03s` is none."""
 _LABEL, _TIME = 8, 8
 _LEAST = 10

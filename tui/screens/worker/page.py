@@ -16,6 +16,7 @@ from tui.ink import (
     Row,
     Span,
     clickable,
+    cut_middle,
     fit,
     grounded,
     row_width,
@@ -25,9 +26,9 @@ from tui.ink import (
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading, is_nearly, meter, strip
 from tui.words.asking import asked_of
-from tui.words.cutting import cut_path, wrap
+from tui.words.cutting import cut_end, cut_path, wrap
 from tui.words.figures import UNKNOWN, clock, cost, lasting, memory, some, tokens
-from tui.words.looks import WALLS, chip, glyph, look_of
+from tui.words.looks import LEVELS, WALLS, chip, glyph, look_of
 from tui.words.said import (
     change_text,
     check_text,
@@ -36,6 +37,7 @@ from tui.words.said import (
     mind_text,
     present_change,
     telling,
+    undone_text,
     widest_value,
 )
 from tui.words.scene import Scene
@@ -49,12 +51,13 @@ _BAR = 11
 def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int) -> Row:
     """Row 1: who it is, where it stands, and what it has cost."""
     letter = candidate_of(worker, step)
-    left = [Span(" "), glyph(look_of(worker)), Span(" "), *name_of(worker, step), Span("   ")]
-    left += [chip(look_of(worker)), Span(f" {clock_of(worker, scene.now)}", BOLD)]
+    stands = (chip(look_of(worker)), Span(f" {clock_of(worker, scene.now)}", BOLD))
     candidate = words("candidate ", Span(letter, TEXT)) if letter else ()
     usage = worker.usage
     spent = usage.tokens
     right = words(f"{tokens(spent)} tok   " if spent else "", Span(cost(usage.usd), BOLD), " ")
+    name = cut_middle(name_of(worker, step), cells - row_width((*stands, *right)) - 8)
+    left = [Span(" "), glyph(look_of(worker)), Span(" "), *name, Span("   "), *stands]
     attempt = f"attempt {worker.attempt} of {worker.attempts_allowed}"
     parts: tuple[Row, ...] = (candidate, words(Span(f"{worker.agent}   ", TEXT), attempt))
     if cells < SIDE_FROM:  # what stands beside the log elsewhere
@@ -133,7 +136,10 @@ def side(worker: WorkerView, scene: Scene, cells: int, files: Sequence[Row] = ()
             where = cut_path(clash.paths[0], cells - 14) if clash.paths else ""
             rows.append(words(f"  {where}, {some(clash.hunks, 'hunk')}"))
     rows += [(), heading("CHECK", cells, _check_role(worker)), *_wrapped(check_text(worker), cells)]
-    if worker.error:
+    if undone := undone_text(worker):
+        rows += [(), heading("LANDING", cells)]
+        rows += [(Span(line, TEXT),) for line in wrap(undone, cells, 6)]
+    elif worker.error:
         rows += [(), heading("ERROR", cells, Role.FAILED)]
         rows += [(Span(line, TEXT),) for line in wrap(telling(worker.error), cells, 6)]
     return rows
@@ -201,7 +207,7 @@ def _fence_rows(worker: WorkerView) -> list[Row]:
             " " * _BAR,
             Span(WALLS[held.level], TEXT),
             " ",
-            Span(held.value or held.mechanism, TEXT),
+            Span(cut_end(held.value or held.mechanism, SIDE - _BAR - 10), TEXT),
         )
         for held in worker.enforcement
         if held.dimension in fences
@@ -213,7 +219,7 @@ def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
     if not worker.enforcement:
         return [(), words(" It has not started, so plait does not know yet which limits hold.")]
     wide = widest_value(worker) + 2
-    rows: list[Row] = [(), fit(words(f" {'DIMENSION':<11}{'LEVEL':<12}{'VALUE':<{wide}}BY"), cells)]
+    rows: list[Row] = [(), fit(words(f" {'DIMENSION':<11}{'LEVEL':<14}{'VALUE':<{wide}}BY"), cells)]
     for held in worker.enforcement:
         rows += _held_rows(held, cells, wide)
     return [*rows, *_settings_rows(worker, cells)]
@@ -235,7 +241,7 @@ def _held_rows(held: Enforcement, cells: int, wide: int) -> list[Row]:
     role = {Level.ENFORCED: Role.DONE, Level.SAMPLED: Role.LIMIT}.get(held.level, Role.MUTED)
     row = words(
         Span(f" {held.dimension:<11}", TEXT),
-        Span(f"{held.level:<12}", Ink(role, bold=True)),
+        Span(f"{LEVELS[held.level][0]:<14}", Ink(role, bold=True)),
         Span(f"{held.value:<{wide}}", TEXT),
         held.mechanism,
     )
