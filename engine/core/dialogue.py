@@ -14,6 +14,7 @@ from engine.core.effects import (
 )
 from engine.core.state import HumanWords, Worker
 from engine.core.turn import CoreTurn
+from engine.messages.asked import AnswerScope, KeptAnswer, Question
 from engine.messages.events import (
     Answered,
     Asked,
@@ -23,7 +24,7 @@ from engine.messages.events import (
     RateLimitMet,
     Steered,
 )
-from engine.messages.results import AnswerScope, Badge, KeptAnswer, Question
+from engine.messages.results import Badge
 from engine.phases import Phase
 
 

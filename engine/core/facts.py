@@ -9,8 +9,9 @@ from typing import Self, TypedDict
 
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.messages.asked import AnswerScope, KeptAnswer, Question
 from engine.messages.commands import LandWish
-from engine.messages.results import AnswerScope, Change, CheckResult, KeptAnswer, Moment, Question
+from engine.messages.results import Change, CheckResult, Moment
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode

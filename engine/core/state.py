@@ -7,17 +7,10 @@ from engine.core.crew import Crew
 from engine.core.facts import About, AttemptEnded, Shown, Who
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, Limits, Usage
+from engine.messages.asked import KeptAnswer, Question
 from engine.messages.commands import LandWish
 from engine.messages.events import Delivery
-from engine.messages.results import (
-    Badge,
-    Change,
-    CheckResult,
-    KeptAnswer,
-    Moment,
-    Outcome,
-    Question,
-)
+from engine.messages.results import Badge, Change, CheckResult, Moment, Outcome
 from engine.messages.roles import Speaker
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode

@@ -5,8 +5,8 @@ from functools import partial
 
 from engine.library.seats import Back
 from engine.library.talks import Hearing
+from engine.messages.asked import Question
 from engine.messages.events import Told
-from engine.messages.results import Question
 
 Subscriber = Callable[[Told], object]
 """Called with every event of the runs, in the caller's own loop; may be async."""

@@ -13,8 +13,9 @@ from engine.api import Engine, Run, plain_errors
 from engine.errors import EngineError, WorkspaceError
 from engine.library.seats import CLOSING_S
 from engine.messages import commands as c
+from engine.messages.asked import Question
 from engine.messages.events import Told
-from engine.messages.results import Change, Question, WorkerResult, WorkerView
+from engine.messages.results import Change, WorkerResult, WorkerView
 from engine.phases import Phase
 from engine.plan.model import Plan
 from engine.values import dataclass

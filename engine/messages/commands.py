@@ -9,7 +9,7 @@ keep bytes that are no UTF-8 by `surrogateescape`.
 from enum import StrEnum
 
 from engine.limits import Limits
-from engine.messages.results import AnswerScope
+from engine.messages.asked import AnswerScope
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.values import dataclass
 

@@ -7,15 +7,8 @@ others are *latest wins*: they may be coalesced and carry `after`, the last `seq
 from enum import StrEnum
 
 from engine.limits import LimitHit, Usage
-from engine.messages.results import (
-    CheckResult,
-    Clash,
-    HistoryDelay,
-    Outcome,
-    Question,
-    RunReport,
-    Trouble,
-)
+from engine.messages.asked import Question
+from engine.messages.results import CheckResult, Clash, HistoryDelay, Outcome, RunReport, Trouble
 from engine.messages.roles import Speaker
 from engine.messages.served import Served
 from engine.phases import Phase, StopCause

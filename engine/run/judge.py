@@ -13,7 +13,8 @@ from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
 from engine.ids import WOVEN, WorkerId, meant
 from engine.messages import commands as c
-from engine.messages.results import Badge, Moment, Outcome, Question, is_allowing
+from engine.messages.asked import Question, is_allowing
+from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import HOLDING, Phase, StopCause
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 from engine.review.moments import clock_time, moment_at

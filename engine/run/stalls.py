@@ -2,7 +2,8 @@
 
 from engine.core import facts as f
 from engine.core.state import Worker
-from engine.messages.results import Badge, Question
+from engine.messages.asked import Question
+from engine.messages.results import Badge
 from engine.phases import Phase
 from engine.work.watch import Watch
 

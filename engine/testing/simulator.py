@@ -17,7 +17,8 @@ from engine.core.outcome import candidates, must_land_first
 from engine.core.phase import TOLD
 from engine.core.state import RunState, Worker, initial_state
 from engine.ids import RunId, WorkerId
-from engine.messages.results import Change, CheckResult, Question
+from engine.messages.asked import Question
+from engine.messages.results import Change, CheckResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import Plan, RetryMode
 

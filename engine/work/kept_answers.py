@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import StoreError
-from engine.messages.results import AnswerScope, KeptAnswer
+from engine.messages.asked import AnswerScope, KeptAnswer
 from engine.store.codec import dump, load
 from engine.store.files import write_atomically
 from engine.values import dataclass

@@ -24,6 +24,7 @@ from engine.host.seam import AttemptExit, Chunk, Frame, Stream, WatchedHost
 from engine.ids import AttemptId
 from engine.keeper.recording import TRUNCATED, began_at
 from engine.limits import LimitHit, Limits, over_budget
+from engine.messages.asked import Question
 from engine.messages.events import (
     LatestWins,
     OutputAppended,
@@ -32,7 +33,7 @@ from engine.messages.events import (
     UsageSampled,
 )
 from engine.messages.logs import LogKind
-from engine.messages.results import Badge, Question
+from engine.messages.results import Badge
 from engine.phases import StopCause
 from engine.work.logbook import AT_ITS_CAP, Logbook, heard_note, raw_text
 from engine.work.notebook import Notebook

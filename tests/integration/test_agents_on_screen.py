@@ -13,7 +13,7 @@ from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.on_screen.adapter import TerminalAdapter
 from engine.agents.on_screen.of_claude import CLAUDE
 from engine.agents.on_screen.stream import ScreenStream
-from engine.messages.results import AnswerScope, KeptAnswer, Question
+from engine.messages.asked import AnswerScope, KeptAnswer, Question
 from engine.plan.model import AgentChoice, PermissionMode, Permissions
 from tests.integration.test_agents_settings import write, written
 

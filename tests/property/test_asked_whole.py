@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.legible import hides
-from engine.messages.results import AnswerScope, KeptAnswer, Question, WorkerView
+from engine.messages.asked import AnswerScope, KeptAnswer, Question
+from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tests.support.world import worker
 from tui.ink import width_of

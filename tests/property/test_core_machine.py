@@ -34,8 +34,9 @@ from engine.core.state import RunState, Worker, initial_state
 from engine.errors import EngineBug
 from engine.ids import RunId, WorkerId
 from engine.limits import Usage
+from engine.messages.asked import Question
 from engine.messages.events import RunFinished, RunStarted, RunWaiting
-from engine.messages.results import Change, CheckResult, Outcome, Question
+from engine.messages.results import Change, CheckResult, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import Plan, PlannedStep, RetryMode, RetryRule
 from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from engine.messages.asked import Question
 from engine.messages.logs import LogKind, LogLine
-from engine.messages.results import Question
 from engine.phases import Phase
 from tests.support.world import NOW, changed, csvlite
 from tui.ink import Span, fit, row_width, slice_row, spread, width_of

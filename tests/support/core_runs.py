@@ -12,8 +12,9 @@ from engine.core.advance import advance
 from engine.core.invariants import check_invariants
 from engine.core.state import RunState, StepState, Worker, initial_state
 from engine.ids import RunId, WorkerId
+from engine.messages.asked import Question
 from engine.messages.events import MustArrive
-from engine.messages.results import Change, CheckResult, Outcome, Question
+from engine.messages.results import Change, CheckResult, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import PlannedStep
 from tests.support.plans import a_plan

@@ -11,6 +11,7 @@ from engine.errors import WorkspaceError
 from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits, Usage
 from engine.messages import merging as m
 from engine.messages import questions as q
+from engine.messages.asked import Question
 from engine.messages.commands import Accepted, Command, Reply, ResolutionAction, Seen
 from engine.messages.deeds import Deed
 from engine.messages.diffs import ChangeDiff, FileSides
@@ -28,7 +29,6 @@ from engine.messages.results import (
     Entrance,
     Machine,
     Outcome,
-    Question,
     RunView,
     StepView,
     WorkerView,

@@ -1,14 +1,7 @@
 """Results and views: what they count, and what a console reads from them."""
 
-from engine.messages.results import (
-    Outcome,
-    Question,
-    RunView,
-    StepResult,
-    StepView,
-    WorkerResult,
-    WorkerView,
-)
+from engine.messages.asked import Question
+from engine.messages.results import Outcome, RunView, StepResult, StepView, WorkerResult, WorkerView
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
 
 

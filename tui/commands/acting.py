@@ -11,9 +11,10 @@ from engine.api import EnginePort, RetryMode, reach
 from engine.errors import EngineError
 from engine.limits import KINDS, Limits
 from engine.messages import commands as c
+from engine.messages.asked import AnswerScope
 from engine.messages.events import Delivery, Steered, WorkerMoved
 from engine.messages.questions import ReadRun, WaitIdle
-from engine.messages.results import AnswerScope, RunView
+from engine.messages.results import RunView
 from engine.phases import Phase
 from engine.port.client import EngineGone
 from tui.commands.base import (

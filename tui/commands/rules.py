@@ -5,9 +5,9 @@ from dataclasses import asdict
 from functools import partial
 
 from engine.api import look, reach
+from engine.messages.asked import KeptAnswer
 from engine.messages.commands import RevokeAnswer
 from engine.messages.questions import ReadRun
-from engine.messages.results import KeptAnswer
 from tui.commands.acting import tell_one
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json
 from tui.words.clean import asked_head, clean

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from engine.messages.asked import Question
 from engine.messages.commands import (
     Answer,
     Approve,
@@ -10,7 +11,7 @@ from engine.messages.commands import (
     Reject,
     StopWorker,
 )
-from engine.messages.results import Question, WorkerView
+from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers.workers import Workers
 from tui.ink import BOLD, TEXT, Row, Span, words

@@ -4,6 +4,7 @@ from functools import partial
 
 import anyio
 
+from engine.messages.asked import KeptAnswer
 from engine.messages.commands import (
     Pause,
     Resume,
@@ -11,7 +12,6 @@ from engine.messages.commands import (
     SetCap,
     StopRun,
 )
-from engine.messages.results import KeptAnswer
 from tui.ink import TEXT, Ink, Role, Span, words
 from tui.kit.dialogs import Choice
 from tui.kit.screen import Board, Controller

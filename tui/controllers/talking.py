@@ -2,12 +2,13 @@
 
 from functools import partial
 
+from engine.messages.asked import is_allowing
 from engine.messages.commands import (
     Answer,
     Interrupt,
     Steer,
 )
-from engine.messages.results import WorkerView, is_allowing
+from engine.messages.results import WorkerView
 from tui.controllers.workers import Workers, listed
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing

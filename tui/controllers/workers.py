@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from engine.messages.results import Question, StepView, WorkerView
+from engine.messages.asked import Question
+from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
 from tui.ink import BOLD, MUTED, Row, Span, words
 from tui.kit.dialogs import AskDialog

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.messages.results import Question, WorkerView
+from engine.messages.asked import Question
+from engine.messages.results import WorkerView
 from engine.values import dataclass
 
 MOST_NUMBERED = 9

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from unicodedata import category
 
 from engine.legible import DRAWN_AS_NOTHING, FAR_APART, legible_name
-from engine.messages.results import Question
+from engine.messages.asked import Question
 from tui.words.asking import DrawnQuestion
 
 _T = TypeVar("_T")

@@ -8,6 +8,7 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
 from engine.limits import Limits
+from engine.messages.asked import Question
 from engine.messages.events import (
     Answered,
     Asked,
@@ -19,7 +20,7 @@ from engine.messages.events import (
     RunWaiting,
     Steered,
 )
-from engine.messages.results import Badge, Change, Outcome, Question
+from engine.messages.results import Badge, Change, Outcome
 from engine.phases import Phase
 from engine.plan.model import RetryMode, RetryRule
 from tests.support.core_runs import Told, a_run, who

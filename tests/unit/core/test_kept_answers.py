@@ -4,7 +4,7 @@ import pytest
 
 from engine.core import facts as f
 from engine.core.effects import SendAnswer
-from engine.messages.results import AnswerScope, Question
+from engine.messages.asked import AnswerScope, Question
 from tests.support.core_runs import Told, a_run
 from tests.support.plans import a_step
 

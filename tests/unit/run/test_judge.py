@@ -8,7 +8,8 @@ import pytest
 from engine.core import facts as f
 from engine.limits import Limits
 from engine.messages import commands as c
-from engine.messages.results import AnswerScope, Badge, Question
+from engine.messages.asked import AnswerScope, Question
+from engine.messages.results import Badge
 from engine.phases import Phase
 from engine.plan.model import RetryMode
 from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine.messages.results import Question
+from engine.messages.asked import Question
 from tests.support.world import csvlite
 from tui.words.asking import who_asks_alike
 

@@ -1,6 +1,7 @@
 """Foreign text reaches no terminal as anything but text."""
 
-from engine.messages.results import Question, WorkerView
+from engine.messages.asked import Question
+from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.bridge import PastRun
 from tui.words.clean import LONGEST, clean, clean_block, clean_code, clean_tree

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
+from engine.messages.asked import AnswerScope, KeptAnswer, Question
 from engine.messages.commands import (
     Accepted,
     AddWorker,
@@ -30,7 +31,7 @@ from engine.messages.commands import (
     StopWorker,
 )
 from engine.messages.events import Delivery, Steered, Told
-from engine.messages.results import AnswerScope, Badge, CheckResult, KeptAnswer, Question
+from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import opened

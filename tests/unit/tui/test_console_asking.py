@@ -5,8 +5,9 @@ from itertools import count
 
 import pytest
 
+from engine.messages.asked import Question
 from engine.messages.commands import Answer
-from engine.messages.results import EngineView, Question
+from engine.messages.results import EngineView
 from engine.phases import Phase
 from tests.support.consoles import Console, opened
 from tests.support.mouse import click

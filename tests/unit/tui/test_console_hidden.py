@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from engine.messages.asked import Question
 from engine.messages.commands import Answer
-from engine.messages.results import EngineView, Question
+from engine.messages.results import EngineView
 from tests.support.consoles import Console, opened
 from tests.support.world import NOW, changed, csvlite
 from tui.kit.scrolled import Rows

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.limits import Dimension, Enforcement, Level
+from engine.messages.asked import Question
 from engine.messages.commands import Answer
-from engine.messages.results import EngineView, Question
+from engine.messages.results import EngineView
 from tests.support.consoles import opened
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.world import NOW, changed, csvlite, many

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from engine.messages.results import Badge, EngineView, Question
+from engine.messages.asked import Question
+from engine.messages.results import Badge, EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import opened, strips_on

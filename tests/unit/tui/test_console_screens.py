@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from engine.ids import RunId
+from engine.messages.asked import Question
 from engine.messages.commands import RetryWorker, Steer
 from engine.messages.events import Answered, Asked, Told, WorkerMoved
 from engine.messages.logs import LogKind
 from engine.messages.questions import RunSummary, Standing
-from engine.messages.results import EngineView, Question
+from engine.messages.results import EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, opened

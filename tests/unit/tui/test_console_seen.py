@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.messages.asked import Question
 from engine.messages.commands import (
     Accepted,
     Approve,
@@ -20,7 +21,7 @@ from engine.messages.commands import (
     UndoLanding,
 )
 from engine.messages.events import OutputAppended, Told
-from engine.messages.results import Badge, Change, EngineView, Question
+from engine.messages.results import Badge, Change, EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, opened

@@ -6,17 +6,10 @@ from dataclasses import replace
 import pytest
 
 from engine.limits import Limits, Usage
+from engine.messages.asked import Question
 from engine.messages.deeds import Deed
 from engine.messages.logs import LogKind
-from engine.messages.results import (
-    Badge,
-    Change,
-    EngineView,
-    Outcome,
-    Question,
-    StepView,
-    WorkerView,
-)
+from engine.messages.results import Badge, Change, EngineView, Outcome, StepView, WorkerView
 from engine.phases import Phase, StopCause
 from tests.support.fleets import rows_of
 from tests.support.world import NOW, changed, csvlite, many, worker

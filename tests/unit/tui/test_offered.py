@@ -5,7 +5,8 @@ from itertools import product
 
 import pytest
 
-from engine.messages.results import Badge, Change, EngineView, Question
+from engine.messages.asked import Question
+from engine.messages.results import Badge, Change, EngineView
 from engine.phases import Phase
 from tests.support.consoles import Console, opened
 from tests.support.world import NOW, FakePort, changed, csvlite

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine.limits import Dimension, Enforcement, Level
-from engine.messages.results import EngineView, Question, RunView
+from engine.messages.asked import Question
+from engine.messages.results import EngineView, RunView
 from tests.support.consoles import opened
 from tests.support.world import NOW, FakePort, changed, csvlite, many
 from tui.ink import TEXT, Span, cut_middle, row_width, text_of, words, wrapped

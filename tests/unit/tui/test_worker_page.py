@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from engine.messages.asked import Question
 from engine.messages.commands import Steer
 from engine.messages.logs import LogKind, LogLine
-from engine.messages.results import Question
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, opened

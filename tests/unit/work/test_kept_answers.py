@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.messages.results import AnswerScope, KeptAnswer
+from engine.messages.asked import AnswerScope, KeptAnswer
 from engine.work.kept_answers import KeptAnswers
 
 LOOK = KeptAnswer(number=3, answer="allow", scope=AnswerScope.REPOSITORY, asked="May I look?")

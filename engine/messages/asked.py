@@ -1,0 +1,89 @@
+"""Define what agents ask humans, and the answers that are kept for later questions."""
+
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from engine.legible import hides
+from engine.values import dataclass
+
+
+class AnswerScope(StrEnum):
+    """Those for whom an answer to a permission is kept."""
+
+    WORKER = "worker"
+    STEP = "step"
+    RUN = "run"
+    REPOSITORY = "repository"
+    """This run, and all that begin later in this repository."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Something an agent asks a human; it waits until it is answered.
+
+    Attributes:
+        about: The tool and what it is about, as rules name it: `Bash(git push)`.
+        danger: What the command would do that cannot be taken back; empty where nothing is known.
+        command: The whole command that a permission is about, where it is about one.
+        is_editable: The agent's client runs another command that a human writes in its place.
+        needs_human: No kept answer answers it: plait knows it only from a terminal, or it is about
+            several commands at once.
+    """
+
+    id: str
+    text: str
+    choices: tuple[str, ...] = ()
+    asked_at: float = 0.0
+    is_permission: bool = False
+    about: str = ""
+    danger: str = ""
+    command: str = ""
+    is_editable: bool = False
+    needs_human: bool = False
+
+    @property
+    def is_hiding(self) -> bool:
+        """Return whether it holds something unseen: then a human allows it, each time anew."""
+        return hides(self.text) or hides(self.command)
+
+
+def is_allowing(answer: str) -> bool:
+    """Return whether an answer to a permission allows it, or another command in its place."""
+    word, _, command = answer.partition(":")
+    is_other = word.strip().casefold() == "allow" and bool(command.strip())
+    return answer == "allow" or is_other
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptAnswer:
+    """An answer to a permission that holds from then on, until it is revoked.
+
+    Attributes:
+        number: Its name within its run.
+        where: The worker or the step that it holds for; empty for whole runs.
+        asked: The question that it answers, as it was asked.
+        pattern: The questions that it answers, as `Bash(git *)`; empty for exactly that one.
+    """
+
+    number: int
+    answer: str
+    scope: AnswerScope
+    where: str = ""
+    asked: str = ""
+    pattern: str = ""
+
+    def answers(self, question: Question, *, worker: str, step: str) -> bool:
+        """Return whether it answers a question.
+
+        A pattern never answers a dangerous question, and nothing allows one that hides something.
+        Nothing at all answers one that needs a human.
+        """
+        if self.where not in {"", worker, step} or not question.is_permission:
+            return False
+        if question.needs_human:
+            return False
+        if question.is_hiding and is_allowing(self.answer):
+            return False
+        if not self.pattern:
+            return question.text == self.asked
+        return not question.danger and fnmatchcase(question.about, self.pattern)
