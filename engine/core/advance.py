@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from engine.core import dialogue, landing, lifecycle, stopping
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.effects import Effect
 from engine.core.outcome import candidates, is_choice_due, told_outcome
 from engine.core.phase import QUIET, STOPPED_BY_POLICY_WHILE_COLLECTING, TOLD
@@ -123,29 +124,29 @@ _MOVING = frozenset(name for told in TOLD.values() for name in told)
 
 def _tell_run(turn: CoreTurn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one case for each fact
     match fact:
-        case f.RunBegan():
+        case rf.RunBegan():
             turn.state = replace(turn.state, rules=fact.rules, rules_made=len(fact.rules))
             _begin(turn)
-        case f.RunStopRequested():
+        case rf.RunStopRequested():
             _stop_run(turn, fact)
-        case f.AnswerRevoked():
+        case rf.AnswerRevoked():
             left = tuple(rule for rule in turn.state.rules if rule.number != fact.number)
             turn.state = replace(turn.state, rules=left)
-        case f.CapSet():
+        case rf.CapSet():
             cap = max(0, fact.cap)
             wanted = turn.state.wanted_cap if fact.is_share else cap
             turn.state = replace(turn.state, cap=cap, wanted_cap=wanted)
-        case f.LoginHeld():
+        case rf.LoginHeld():
             turn.hold(fact.login, Hold(until=fact.until, cause=fact.cause, reason=fact.reason))
-        case f.PauseRequested() | f.ResumeRequested():
-            _pause(turn, is_paused=isinstance(fact, f.PauseRequested))
-        case f.StepAdded():
+        case rf.PauseRequested() | rf.ResumeRequested():
+            _pause(turn, is_paused=isinstance(fact, rf.PauseRequested))
+        case rf.StepAdded():
             _add_step(turn, fact)
-        case f.WorkerAdded():
+        case rf.WorkerAdded():
             _join(turn, fact.planned, Worker(id=fact.planned.id))
-        case f.CompositeWoven():
+        case rf.CompositeWoven():
             _weave(turn, fact)
-        case f.CommandTaken():
+        case rf.CommandTaken():
             turn.publish(Commanded(command=fact.command, worker=fact.worker, by=fact.by))
 
 
@@ -165,7 +166,7 @@ def _begin(turn: CoreTurn) -> None:
         turn.publish(Clamped(clamp=clamp))
 
 
-def _stop_run(turn: CoreTurn, fact: f.RunStopRequested) -> None:
+def _stop_run(turn: CoreTurn, fact: rf.RunStopRequested) -> None:
     turn.state = replace(turn.state, stop=Stop(cause=fact.cause, is_kill=fact.is_kill))
     for w in list(turn.state.workers.values()):
         stoppable = w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING or w.phase is Phase.STOPPING
@@ -179,7 +180,7 @@ def _pause(turn: CoreTurn, *, is_paused: bool) -> None:
     turn.state = replace(turn.state, is_paused=is_paused)
 
 
-def _add_step(turn: CoreTurn, fact: f.StepAdded) -> None:
+def _add_step(turn: CoreTurn, fact: rf.StepAdded) -> None:
     state = turn.state
     plan = replace(state.plan, steps=(*state.plan.steps, fact.step))
     turn.state = replace(
@@ -204,7 +205,7 @@ def _join(turn: CoreTurn, planned: PlannedWorker, born: Worker) -> None:
     )
 
 
-def _weave(turn: CoreTurn, fact: f.CompositeWoven) -> None:
+def _weave(turn: CoreTurn, fact: rf.CompositeWoven) -> None:
     """Put the composite among the candidates, its check behind it; woven anew, it is another.
 
     It is born where finished work waits for review, and moves from there like any other.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.clock import Clock
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.feed import RunFeed
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
@@ -296,7 +297,7 @@ class MergeDesk:
         attempt = woven_attempt(run.state, run.state.plan.step(step.name))
         first = step.workers[0]
         run.feed(
-            f.CompositeWoven(
+            rf.CompositeWoven(
                 planned=replace(first, id=attempt.worker, label="woven"),
                 attempt=attempt.number,
                 change=change,

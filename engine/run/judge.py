@@ -9,6 +9,7 @@ from engine.agents.contract import Steering
 from engine.agents.permitting import command_in
 from engine.agents.registry import adapters, heard
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
 from engine.ids import WOVEN, WorkerId, meant
@@ -331,12 +332,12 @@ def _set_limits(state: RunState, w: Worker, command: c.SetLimits, about: f.About
 def _pause(state: RunState, _command: c.Pause, at: float) -> Verdict:
     if state.is_paused:
         return c.Refused("the run is paused already")
-    return Ruling((f.PauseRequested(at=at),), "no new worker starts; running workers continue")
+    return Ruling((rf.PauseRequested(at=at),), "no new worker starts; running workers continue")
 
 
 def _resume(state: RunState, _command: c.Resume, at: float) -> Verdict:
     is_held = state.is_paused or state.stop is not None
-    facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
+    facts: tuple[f.Fact, ...] = (rf.ResumeRequested(at=at),) if is_held else ()
     facts += tuple(
         f.BackoffElapsed(**w.about(at)) for w in state.workers.values() if _wants_login(w)
     )
@@ -371,7 +372,7 @@ def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
             hint="Land them, or discard them with `plait reject`.",
         )
     return Ruling(
-        (f.RunStopRequested(is_kill=command.is_kill, at=at, stops_landings=True),),
+        (rf.RunStopRequested(is_kill=command.is_kill, at=at, stops_landings=True),),
         "stopping everything that runs",
     )
 
@@ -380,7 +381,7 @@ def _revoke(state: RunState, command: c.RevokeAnswer, at: float) -> Verdict:
     if all(rule.number != command.number for rule in state.rules):
         return c.Refused(f"there is no rule {command.number}", hint="`plait rules` lists them.")
     return Ruling(
-        (f.AnswerRevoked(number=command.number, at=at),), f"rule {command.number} is revoked"
+        (rf.AnswerRevoked(number=command.number, at=at),), f"rule {command.number} is revoked"
     )
 
 
@@ -388,7 +389,7 @@ def _set_cap(_: RunState, command: c.SetCap, at: float) -> Verdict:
     if command.cap < 1:
         return c.Refused("at least one worker must be allowed", hint="Pause the run instead.")
     workers = "1 worker" if command.cap == 1 else f"{command.cap} workers"
-    return Ruling((f.CapSet(cap=command.cap, at=at),), f"up to {workers} at once")
+    return Ruling((rf.CapSet(cap=command.cap, at=at),), f"up to {workers} at once")
 
 
 def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
@@ -403,7 +404,7 @@ def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
     unknown = [name for name in command.step.dependencies if name not in state.steps]
     if unknown:
         return c.Refused(f"{', '.join(unknown)} is not a step of this run")
-    return Ruling((f.StepAdded(step=command.step, at=at),), "added")
+    return Ruling((rf.StepAdded(step=command.step, at=at),), "added")
 
 
 def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
@@ -424,7 +425,7 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     refused = _is_decided_without(state, new.id) or _would_break_off(state, step)
     if refused is not None:
         return refused
-    return Ruling((f.WorkerAdded(planned=new, at=at),), f"{new.id} joins")
+    return Ruling((rf.WorkerAdded(planned=new, at=at),), f"{new.id} joins")
 
 
 def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.report import report
@@ -108,11 +109,11 @@ class LiveRun:
 
     def _feed_begin(self) -> None:
         rules = self._tools.answers.read()
-        self.feed(f.RunBegan(at=self._tools.clock.now(), rules=rules))
+        self.feed(rf.RunBegan(at=self._tools.clock.now(), rules=rules))
 
     def _set_share(self, share: int) -> None:
         is_share = share != self._state.wanted_cap
-        self.feed(f.CapSet(cap=share, is_share=is_share, at=self._tools.clock.now()))
+        self.feed(rf.CapSet(cap=share, is_share=is_share, at=self._tools.clock.now()))
 
     def go_on(self, told: Sequence[Told], share: int, *, is_told: bool = False) -> None:
         """Resume a run that another engine left: only what each worker stands at is done again.
@@ -220,7 +221,7 @@ class LiveRun:
     @property
     def is_stopping(self) -> bool:
         """Return True if somebody wants all of it to end, journalled or not."""
-        wanted = any(isinstance(fact, f.RunStopRequested) for fact, _ in self._backlog)
+        wanted = any(isinstance(fact, rf.RunStopRequested) for fact, _ in self._backlog)
         return wanted or self._state.stop is not None
 
     def end_agents(self, workers: Iterable[WorkerId]) -> None:
@@ -241,7 +242,7 @@ class LiveRun:
         state, effects = advance(self._state, fact)
         events = [effect.event for effect in effects if isinstance(effect, e.Publish)]
         at = fact.at or self._tools.clock.now()
-        if state.rules is not self._state.rules and not isinstance(fact, f.RunBegan):
+        if state.rules is not self._state.rules and not isinstance(fact, rf.RunBegan):
             self._tools.answers.follow(self._state.rules, state.rules)
         told = self._journal.append(fact, events, at=at, written=written)
         before, self._state = self._state, state
@@ -394,7 +395,7 @@ class LiveRun:
                 continue  # a human who lifted it is not held by the same again
             self._held[login] = hold.until
             self.feed(
-                f.LoginHeld(
+                rf.LoginHeld(
                     login=login,
                     until=hold.until,
                     cause=hold.cause,
@@ -497,7 +498,7 @@ class LiveRun:
         if limit is None or began is None or state.stop is not None or is_idle(state):
             return
         if now - began > limit:
-            self.feed(f.RunStopRequested(cause=StopCause.TIMEOUT, at=now))
+            self.feed(rf.RunStopRequested(cause=StopCause.TIMEOUT, at=now))
 
     def close(self) -> None:
         """Give the journal back; nothing more can be fed."""

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, SiteSilent, WorkspaceError
 from engine.host.seam import Capacity
@@ -292,7 +292,7 @@ class Runs:
             for run, cap in self._shares().items():
                 live = self._runs[run]
                 if cap != live.state.cap:
-                    live.feed(f.CapSet(cap=cap, is_share=True, at=self.tools.clock.now()))
+                    live.feed(rf.CapSet(cap=cap, is_share=True, at=self.tools.clock.now()))
         finally:
             self._is_sharing = False
 
@@ -405,7 +405,7 @@ class Runs:
         found = find_worker(live.state, worker) if worker else None
         worker = worker if found is None or isinstance(found, c.Refused) else str(found.id)
         at = self.tools.clock.now()
-        live.feed(f.CommandTaken(command=command, worker=worker, by=speaker(), at=at))
+        live.feed(rf.CommandTaken(command=command, worker=worker, by=speaker(), at=at))
 
     async def read_state(self, run: str) -> RunState:
         """Return a run's state from its journal; the newest run where none is named."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.advance import advance
 from engine.core.entry import current_effects
 from engine.core.invariants import check_invariants
@@ -52,7 +53,7 @@ class Story:
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)  # noqa: S311  a story, not a secret
         self.state = initial_state(RunId("sim"), self.plan)
-        self.feed(f.RunBegan(at=self.clock))
+        self.feed(rf.RunBegan(at=self.clock))
 
     def feed(self, fact: f.Fact) -> None:
         """Take one turn: journal the fact, advance, check, and note the wanted effects."""
@@ -83,8 +84,8 @@ class Story:
                 self.answer_one()
             else:
                 self.meddle()
-        self.feed(f.ResumeRequested(at=self.clock))
-        self.feed(f.CapSet(cap=max(1, self.state.cap), at=self.clock))
+        self.feed(rf.ResumeRequested(at=self.clock))
+        self.feed(rf.CapSet(cap=max(1, self.state.cap), at=self.clock))
         while self.pending:
             self.clock += self.dice.random() * 5
             self.answer_one()
@@ -201,11 +202,11 @@ class Story:
             self.feed(self.dice.choice(choices))
 
     def _run_wishes(self) -> Iterator[f.Fact]:
-        yield f.CapSet(cap=self.dice.randint(1, 6), at=self.clock)
-        yield f.PauseRequested(at=self.clock)
-        yield f.ResumeRequested(at=self.clock)
+        yield rf.CapSet(cap=self.dice.randint(1, 6), at=self.clock)
+        yield rf.PauseRequested(at=self.clock)
+        yield rf.ResumeRequested(at=self.clock)
         if self._is(0.1):
-            yield f.RunStopRequested(at=self.clock, stops_landings=self._is(0.5))
+            yield rf.RunStopRequested(at=self.clock, stops_landings=self._is(0.5))
         if self.state.stop is None and len(self.state.workers) < _MOST_WORKERS:
             yield self._joining()
         late = self._late()
@@ -218,12 +219,12 @@ class Story:
         last = step.workers[-1]
         if self._is(0.5):
             new = replace(last, id=WorkerId(step.name, last.id.index + 1))
-            return f.WorkerAdded(planned=new, at=self.clock)
+            return rf.WorkerAdded(planned=new, at=self.clock)
         name = f"joined{len(self.state.plan.steps)}"
         workers = (replace(last, id=WorkerId(name, 1)),)
         below = tuple(s.name for s in self.state.plan.steps if self._is(0.3))
         joining = replace(step, name=name, workers=workers, dependencies=below)
-        return f.StepAdded(step=joining, at=self.clock)
+        return rf.StepAdded(step=joining, at=self.clock)
 
     def _late(self) -> f.Fact | None:
         """Return an earlier fact again, of an attempt that is over."""

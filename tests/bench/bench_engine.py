@@ -28,6 +28,7 @@ from anyio import to_thread
 
 from engine.api import Engine
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.advance import advance
 from engine.core.effects import Publish
 from engine.core.state import RunState, initial_state
@@ -329,7 +330,7 @@ def _write_journal(store: SqliteStore) -> int:
         state = _told(journal, state, fact)
         count += 1
 
-    feed(f.RunBegan(at=1.0))
+    feed(rf.RunBegan(at=1.0))
     for worker in list(state.workers):
         of: dict[str, Any] = {"worker": worker, "attempt": 1, "at": 1.0}
         feed(f.WorkspaceReady(**of, workspace="/w", prompt="do it"))

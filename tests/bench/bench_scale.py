@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.advance import advance, is_idle
 from engine.core.effects import PrepareWorkspace, Publish
 from engine.core.state import initial_state
@@ -48,7 +49,7 @@ def played(workers: int, slots: int) -> tuple[float, int]:
             running.extend(e.worker for e in effects if isinstance(e, PrepareWorkspace))
             count += 1
 
-        feed(f.RunBegan(at=1.0))
+        feed(rf.RunBegan(at=1.0))
         while running:
             of: dict[str, Any] = {"worker": running.popleft(), "attempt": 1, "at": float(count)}
             feed(f.WorkspaceReady(**of, workspace="/w", prompt="do it"))

@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.invariants import check_invariants
@@ -149,8 +150,8 @@ class Core(RuleBasedStateMachine):
         self.spent: dict[WorkerId, list[Usage]] = {}
         self.at = 1_000.0
         self.has_told = False
-        self.feed(f.CapSet(cap=plan.runtime.max_concurrent_workers, at=self.at))
-        self.feed(f.RunBegan(at=self.at))
+        self.feed(rf.CapSet(cap=plan.runtime.max_concurrent_workers, at=self.at))
+        self.feed(rf.RunBegan(at=self.at))
 
     def feed(self, fact: f.Fact) -> None:
         before = self.state
@@ -240,8 +241,8 @@ class Core(RuleBasedStateMachine):
         self.pending = {effect.worker: effect for effect in again}
 
     def first_plan(self) -> Any:
-        added = {fact.step.name for fact in self.journal if isinstance(fact, f.StepAdded)}
-        joined = {fact.planned.id for fact in self.journal if isinstance(fact, f.WorkerAdded)}
+        added = {fact.step.name for fact in self.journal if isinstance(fact, rf.StepAdded)}
+        joined = {fact.planned.id for fact in self.journal if isinstance(fact, rf.WorkerAdded)}
         kept = tuple(
             replace(step, workers=tuple(w for w in step.workers if w.id not in joined))
             for step in self.state.plan.steps
@@ -304,23 +305,23 @@ class Core(RuleBasedStateMachine):
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:  # noqa: FBT001  drawn
-        self.feed((f.PauseRequested if is_paused else f.ResumeRequested)(at=self.at))
+        self.feed((rf.PauseRequested if is_paused else rf.ResumeRequested)(at=self.at))
 
     @rule(stops_landings=st.booleans())
     def stop_all(self, stops_landings: bool) -> None:  # noqa: FBT001  drawn
-        self.feed(f.RunStopRequested(at=self.at, stops_landings=stops_landings))
+        self.feed(rf.RunStopRequested(at=self.at, stops_landings=stops_landings))
         landing = [w for w in self.state.workers.values() if w.phase is Phase.LANDING]
         assert not stops_landings or all(w.landing.prepared is not None for w in landing)
 
     @rule(cap=st.integers(1, 4))
     def set_cap(self, cap: int) -> None:
-        self.feed(f.CapSet(cap=cap, at=self.at))
+        self.feed(rf.CapSet(cap=cap, at=self.at))
 
     @precondition(lambda self: self.state.stop is None and len(self.state.plan.steps) < 5)
     @rule(data=st.data())
     def add_step(self, data: st.DataObject) -> None:
         names = [step.name for step in self.state.plan.steps]
-        self.feed(f.StepAdded(step=data.draw(steps(f"s{len(names)}", names)), at=self.at))
+        self.feed(rf.StepAdded(step=data.draw(steps(f"s{len(names)}", names)), at=self.at))
 
     @precondition(lambda self: self.state.stop is None and len(self.state.workers) < 9)
     @rule(data=st.data())
@@ -328,7 +329,7 @@ class Core(RuleBasedStateMachine):
         step = data.draw(st.sampled_from(list(self.state.plan.steps)))
         last = step.workers[-1]
         new = replace(last, id=WorkerId(step.name, last.id.index + 1))
-        self.feed(f.WorkerAdded(planned=new, at=self.at))
+        self.feed(rf.WorkerAdded(planned=new, at=self.at))
 
     # ---------------------------------------------------------------- what always holds
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.advance import advance
 from engine.core.invariants import check_invariants
 from engine.core.state import RunState, StepState, Worker, initial_state
@@ -148,5 +149,5 @@ class Told:
 def a_run(*steps: PlannedStep, **runtime: Any) -> Told:
     """A run of these steps that has just begun."""
     told = Told(initial_state(RunId("r1"), a_plan(*steps, **runtime)))
-    told.feed(f.RunBegan(at=told.at))
+    told.feed(rf.RunBegan(at=told.at))
     return told

@@ -6,6 +6,7 @@ import pytest
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.report import report
 from engine.limits import Limits
 from engine.messages.asked import Question
@@ -237,11 +238,11 @@ def test_a_run_that_waits_for_a_human_says_so_once_until_it_goes_on(told: Told):
 def test_a_run_finishes_once_and_again_only_after_a_retry(told: Told):
     told.ended("a", ok=False)
     told.collected("a")
-    told.feed(f.CapSet(cap=3))
-    told.feed(f.PauseRequested())
+    told.feed(rf.CapSet(cap=3))
+    told.feed(rf.PauseRequested())
     assert endings(told) == ["RunFinished"]
     assert told.state.ended_at is not None
-    told.feed(f.ResumeRequested())
+    told.feed(rf.ResumeRequested())
     told.tell(f.RetryRequested, "a")
     assert told.state.ended_at is None
     told.does("a", change=None)

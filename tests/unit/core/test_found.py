@@ -6,6 +6,7 @@ import pytest
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.outcome import offers
 from engine.core.report import report
 from engine.core.state import Attempt, ResolvedTree
@@ -35,7 +36,7 @@ def conflicted_base() -> Told:
 
 def test_a_resolved_base_waits_for_a_slot_like_any_other_work():
     told = conflicted_base()
-    told.feed(f.CapSet(cap=1))
+    told.feed(rf.CapSet(cap=1))
     assert told.phase("c") is Phase.PREPARING
     told.tell(f.Resolved, "b", tree="t")
     assert told.phase("b") is Phase.QUEUED
@@ -48,7 +49,7 @@ def test_a_resolved_base_waits_for_a_slot_like_any_other_work():
 
 def test_a_resolved_base_does_not_begin_while_the_run_is_paused():
     told = conflicted_base()
-    told.feed(f.PauseRequested())
+    told.feed(rf.PauseRequested())
     told.tell(f.Resolved, "b", tree="t")
     assert told.phase("b") is Phase.QUEUED
 
@@ -147,7 +148,7 @@ def test_a_failure_that_was_final_stays_final_however_much_time_passes():
     assert told.phase("a") is Phase.FAILED
     told.at += 3600
     told.ready("b")
-    told.feed(f.CapSet(cap=3, at=told.at))
+    told.feed(rf.CapSet(cap=3, at=told.at))
     assert told.phase("a") is Phase.FAILED
     assert told.outcome("a") is Outcome.FAILED
 
@@ -156,10 +157,10 @@ def test_what_failed_under_a_stop_is_not_tried_again_when_the_run_goes_on():
     told = a_run(a_step("a", policy=SETTLED, retry=RetryRule(attempts=3)))
     told.ready("a")
     told.ended("a", ok=False)
-    told.feed(f.RunStopRequested(cause=StopCause.TIMEOUT, at=told.at))
+    told.feed(rf.RunStopRequested(cause=StopCause.TIMEOUT, at=told.at))
     told.collected("a")
     assert told.phase("a") is Phase.FAILED
-    told.feed(f.ResumeRequested(at=told.at))
+    told.feed(rf.ResumeRequested(at=told.at))
     assert told.phase("a") is Phase.FAILED
 
 
@@ -169,10 +170,10 @@ def test_a_stopped_run_re_arms_nobody_until_it_goes_on():
     told.does("a1", "a2")
     told.tell(f.Rejected, "a1")
     assert told.phase("b") is Phase.SKIPPED
-    told.feed(f.RunStopRequested(at=told.at))
+    told.feed(rf.RunStopRequested(at=told.at))
     told.tell(f.Chosen, "a2")
     assert told.phase("b") is Phase.SKIPPED
-    told.feed(f.ResumeRequested(at=told.at))
+    told.feed(rf.ResumeRequested(at=told.at))
     assert told.phase("b") is Phase.PREPARING
 
 
@@ -195,7 +196,7 @@ def test_a_worker_that_is_being_stopped_waits_for_no_answer():
     told.ready("a")
     told.ask("a")
     assert told.state.is_waiting_told
-    told.feed(f.RunStopRequested(at=told.at))
+    told.feed(rf.RunStopRequested(at=told.at))
     assert told.worker("a").attempt.questions == ()
     assert not told.state.is_waiting_told
     assert report(told.state).waits_for == ()
@@ -254,10 +255,10 @@ def test_a_login_that_is_held_lets_nobody_begin_until_its_time_or_a_human_says_s
     one = a_step("a", 3, merge=MergeMode.EACH)
     told = a_run(one, max_concurrent_workers=1)
     login = told.state.agent_of(who("a1")).login
-    told.feed(f.LoginHeld(login="of somebody else", until=told.at + 90, at=told.at))
+    told.feed(rf.LoginHeld(login="of somebody else", until=told.at + 90, at=told.at))
     assert told.phase("a1") is Phase.PREPARING
     reason = "the budget of today is spent"
-    held = f.LoginHeld(login=login, until=told.at + 60, cause=StopCause.BUDGET, reason=reason)
+    held = rf.LoginHeld(login=login, until=told.at + 60, cause=StopCause.BUDGET, reason=reason)
     told.feed(replace(held, at=told.at))
     told.ready("a1")
     told.ended("a1")
@@ -268,7 +269,7 @@ def test_a_login_that_is_held_lets_nobody_begin_until_its_time_or_a_human_says_s
     assert waiting.error == reason
     told.tell(f.RetryRequested, "a2")
     assert told.phase("a2") is Phase.BACKING_OFF, "a budget is lifted by no retry"
-    told.feed(f.LoginHeld(login=login, until=told.at + 60, at=told.at))
+    told.feed(rf.LoginHeld(login=login, until=told.at + 60, at=told.at))
     told.tell(f.RetryRequested, "a2")
     assert told.phases("a2", "a3") == [Phase.PREPARING, Phase.BACKING_OFF]
     told.at += 60
@@ -282,9 +283,9 @@ def test_a_login_that_is_held_lets_nobody_begin_until_its_time_or_a_human_says_s
 
 def test_a_share_of_the_slots_is_not_what_the_human_asked_for():
     told = a_run(a_step("a", 3, merge=MergeMode.EACH), max_concurrent_workers=3)
-    told.feed(f.CapSet(cap=1, is_share=True))
+    told.feed(rf.CapSet(cap=1, is_share=True))
     assert (told.state.cap, told.state.wanted_cap) == (1, 3)
-    told.feed(f.CapSet(cap=2))
+    told.feed(rf.CapSet(cap=2))
     assert (told.state.cap, told.state.wanted_cap) == (2, 2)
 
 

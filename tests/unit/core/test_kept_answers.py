@@ -3,6 +3,7 @@
 import pytest
 
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.effects import SendAnswer
 from engine.messages.asked import AnswerScope, Question
 from tests.support.core_runs import Told, a_run
@@ -97,7 +98,7 @@ def test_an_answer_that_is_revoked_counts_no_more_and_its_number_is_not_used_aga
     told.tell(f.HumanAnswered, "a1", question="q3", answer="allow", scope=AnswerScope.RUN)
     (rule,) = told.state.rules
     assert (rule.number, rule.answer, rule.asked) == (1, "allow", "Bash: ls")
-    told.feed(f.AnswerRevoked(number=rule.number, at=told.at))
+    told.feed(rf.AnswerRevoked(number=rule.number, at=told.at))
     assert told.state.rules == ()
     assert not asks(told, "b", "ls")
     told.tell(f.HumanAnswered, "b", question="q", answer="deny", scope=AnswerScope.RUN)

@@ -4,6 +4,7 @@ import pytest
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.state import Next
 from engine.errors import IllegalTransition
 from engine.ids import WorkerId
@@ -139,7 +140,7 @@ def test_nothing_to_merge_is_finished_and_ends_the_run_told_once_and_last():
         StepSettled(step="a", outcome=Outcome.SUCCESS),
     ]
     assert isinstance(told.events[-1], RunFinished)
-    told.feed(f.CapSet(cap=4))
+    told.feed(rf.CapSet(cap=4))
     assert told.events == []
 
 
@@ -242,8 +243,8 @@ def test_a_fact_of_a_stranger_is_a_bug():
 
 def test_time_never_goes_back():
     told = a_run(a_step("a"))
-    told.feed(f.CapSet(cap=2, at=5_000.0))
-    told.feed(f.CapSet(cap=3, at=10.0))
+    told.feed(rf.CapSet(cap=2, at=5_000.0))
+    told.feed(rf.CapSet(cap=3, at=10.0))
     assert told.state.now == 5_000.0
 
 
@@ -263,7 +264,7 @@ def at_phase(phase: Phase) -> Told:
         told.fails("z")
         return told
     if phase is Phase.QUEUED:
-        told.feed(f.PauseRequested())
+        told.feed(rf.PauseRequested())
     told.does("z")
     if phase is Phase.CONFLICTED:
         told.tell(f.BaseConflicted, "a", paths=("x",))
@@ -327,7 +328,7 @@ def test_a_stop_is_legal_in_every_phase(phase: Phase):
 @pytest.mark.parametrize("phase", list(Phase))
 def test_a_stop_of_the_whole_run_leaves_finished_work_to_its_human(phase: Phase):
     told = at_phase(phase)
-    told.feed(f.RunStopRequested(at=told.at))
+    told.feed(rf.RunStopRequested(at=told.at))
     stays = {Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING, Phase.COLLECTING}
     if phase in stays or phase.is_settled:
         assert told.phase("a") is phase
@@ -489,7 +490,7 @@ def test_a_run_that_is_stopped_does_not_land_unless_its_target_moves_already(
     told.tell(f.Approved, "a1")
     told.tell(f.Approved, "a2")
     told.tell(f.LandPrepared, "a2", target="main", old="1", new="2", detail="d")
-    told.feed(f.RunStopRequested(at=told.at, stops_landings=stops_landings))
+    told.feed(rf.RunStopRequested(at=told.at, stops_landings=stops_landings))
     assert told.phase("a1") is (Phase.REVIEWING if stops_landings else Phase.LANDING)
     assert told.phase("a2") is Phase.LANDING
 

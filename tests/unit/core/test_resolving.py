@@ -7,6 +7,7 @@ import pytest
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.outcome import candidates
 from engine.core.state import ResolvedTree
 from engine.ids import WOVEN, WorkerId
@@ -58,10 +59,10 @@ def test_a_check_that_ends_too_late_changes_nothing():
     assert told.worker("a") == before
 
 
-def woven(attempt: int = 1, **more: object) -> f.CompositeWoven:
+def woven(attempt: int = 1, **more: object) -> rf.CompositeWoven:
     planned = replace(a_step("a", 2).workers[0], id=WorkerId("a", WOVEN), label="woven")
     change = Change(head=f"h{attempt}", base="b", tree=f"t{attempt}", files=1)
-    return f.CompositeWoven(planned=planned, attempt=attempt, change=change, **more)
+    return rf.CompositeWoven(planned=planned, attempt=attempt, change=change, **more)
 
 
 def test_a_composite_stands_among_the_candidates_and_can_be_chosen_and_landed():

@@ -6,6 +6,7 @@ import pytest
 
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.core.outcome import must_land_first
 from engine.messages.events import StepSettled
 from engine.messages.results import Badge, Outcome
@@ -268,7 +269,7 @@ def test_queued_workers_begin_in_plan_order_while_slots_allow():
 
 def test_a_smaller_cap_stops_nobody_and_begins_nobody():
     told = a_run(a_step("a", 3, **EACH), max_concurrent_workers=2)
-    told.feed(f.CapSet(cap=1))
+    told.feed(rf.CapSet(cap=1))
     told.does("a1")
     assert told.phase("a3") is Phase.QUEUED
     told.does("a2")
@@ -282,17 +283,17 @@ def test_a_step_may_have_fewer_slots_of_its_own():
 
 def test_a_pause_begins_nobody_and_lets_the_others_go_on():
     told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
-    told.feed(f.PauseRequested())
+    told.feed(rf.PauseRequested())
     told.does("a")
     assert told.phase("b") is Phase.QUEUED
-    told.feed(f.ResumeRequested())
+    told.feed(rf.ResumeRequested())
     assert told.phase("b") is Phase.PREPARING
 
 
 def test_an_added_step_and_an_added_worker_take_part():
     told = a_run(a_step("a", **EACH))
-    told.feed(f.StepAdded(step=a_step("b", dependencies=("a",))))
-    told.feed(f.WorkerAdded(planned=a_step("a", 2).workers[1]))
+    told.feed(rf.StepAdded(step=a_step("b", dependencies=("a",))))
+    told.feed(rf.WorkerAdded(planned=a_step("a", 2).workers[1]))
     assert told.phases("a1", "a2", "b") == [Phase.PREPARING, Phase.PREPARING, Phase.WAITING]
     told.does("a1", "a2")
     assert told.worker("b").attempt.bases == ((who("a1"), 1), (who("a2"), 1))
@@ -349,7 +350,7 @@ def test_nothing_lands_by_itself_after_the_run_was_stopped():
     told = a_run(a_step("a"), auto_merge=True)
     told.ready("a")
     told.ended("a")
-    told.feed(f.RunStopRequested(at=told.at))
+    told.feed(rf.RunStopRequested(at=told.at))
     told.collected("a")
     assert told.phase("a") is Phase.CANCELLED
 

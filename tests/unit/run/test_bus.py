@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from engine import bus
 from engine.bus import PACE_S, Bus
-from engine.core import facts as f
+from engine.core import run_facts as rf
 from engine.ids import RunId
 from engine.messages.events import OutputAppended, StepSettled, Told
 from engine.messages.patches import ViewPatch
@@ -40,7 +40,7 @@ class Stream:
     def tell(self, count: int) -> None:
         for n in range(count):
             event = StepSettled(step="a", outcome=Outcome.SUCCESS)
-            fact = f.PauseRequested(at=float(n))
+            fact = rf.PauseRequested(at=float(n))
             self.bus.tell(self.journals[n % 2].append(fact, [event], at=float(n)))
 
 
