@@ -244,10 +244,10 @@ def test_agents_are_a_table_of_what_is_here(shell: Shell, tmp_path: Path):
     rows = {line.split()[0]: line for line in said.out.splitlines()}
     assert "9.8.7" in rows["claude"]
     assert "by ANTHROPIC_API_KEY" in rows["claude"]
-    assert " opus " in rows["claude"]
+    assert "model opus" in rows["claude"]
     assert "1.2.3" in rows["codex"]
     assert "no login found" in rows["codex"]
-    assert "models of codex: gpt-x, gpt-y" in said.out
+    assert "  models: gpt-x, gpt-y" in said.out
     assert "→ npm install -g @google/gemini-cli@latest" in rows["gemini"]
     assert "sk-secret" not in said.out
     assert str(home) not in said.out

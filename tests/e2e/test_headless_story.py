@@ -356,7 +356,7 @@ def test_an_answer_is_kept_for_a_step_listed_and_revoked(repository: Shell):
         answers = [wait_event(process, "Answered") for _ in range(2)]
         assert {one["by"] for one in answers} == {"human", "step"}
         listed = repository.plait("rules").out
-        assert listed == "  1  allow   May I push?  for the step fix\n"
+        assert listed == "  1  allow   May I push?␊git push  for the step fix\n"
         wait_event(process, "Asked")
         rule = ("--for", "run", "--rule", "Bash(l*)")
         assert repository.plait("answer", "fix/worker_2", "deny", *rule).code == 0
@@ -386,7 +386,7 @@ def test_an_answer_is_kept_for_all_runs_of_a_repository(repository: Shell):
         assert wait_event(process, "Answered")["by"] == "human"
     with repository.running(*run) as process:
         assert wait_event(process, "Answered")["by"] == "repository"
-    assert repository.plait("rules").out == "  1  allow   May I look?  for the repository\n"
+    assert repository.plait("rules").out == "  1  allow   May I look?␊ls  for the repository\n"
     assert repository.plait("rules", "--revoke", "1").code == 0
     with repository.running(*run) as process:
         wait_event(process, "Asked")

@@ -150,7 +150,8 @@ def test_what_changes_something_is_not_for_watchers_and_nothing_is_for_agents():
         *("StartPlan", "ResumeRun", "EnterSandbox", "CleanUp", "RestoreTrash", "LeaveEngine"),
         *("DecideConflict", "CheckWorker", "CheckTogether", "LeaveOutHunks", "WeaveHunks"),
         *("EditChange", "ServeWorker", "StopServing", "TypeInto"),
-        "MakeCheckpoint",
+        *("MakeCheckpoint", "MakeFile", "FormatTexts"),
+        *("AskAside", "ExplainCandidates"),  # they cost what an agent costs
         *("ReadResult", "ReadMix"),  # they keep the objects of the result
         "ReadSides",  # no secret is found in its bytes
     }

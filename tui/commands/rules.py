@@ -10,7 +10,7 @@ from engine.messages.commands import RevokeAnswer
 from engine.messages.questions import ReadRun
 from tui.commands.acting import tell_one
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json
-from tui.words.clean import asked_head, clean
+from tui.words.clean import asked_line, clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ async def _list(args: argparse.Namespace) -> int:
 
 def _line(rule: KeptAnswer) -> str:
     where = f"{rule.scope} {rule.where}".strip()
-    asked = asked_head(rule.pattern or rule.asked)
+    asked = asked_line(rule.pattern or rule.asked)
     return f"{rule.number:>3}  {clean(rule.answer):<8}{asked}  for the {clean(where)}"
 
 

@@ -17,7 +17,7 @@ from tui.kit.dialogs import Choice
 from tui.kit.screen import Board, Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
-from tui.words.clean import asked_head, clean, clean_block
+from tui.words.clean import asked_line, clean, clean_block
 from tui.words.figures import number_in, some
 
 
@@ -137,8 +137,8 @@ class Running(Controller):
 
 
 def asked_of(rule: KeptAnswer) -> str:
-    """Return what a kept answer answers: its pattern, else the beginning of the question."""
-    return asked_head(rule.pattern or rule.asked)
+    """Return what a kept answer answers: its pattern, else the whole question in one line."""
+    return asked_line(rule.pattern or rule.asked)
 
 
 def held_of(rule: KeptAnswer) -> str:

@@ -67,10 +67,20 @@ def agents_rows(agents: Sequence[OfferedAgent], cells: int) -> list[Row]:
         first, *more = wrap(said.text, max(cells - wide - width_of(mark.text), 1))
         rows.append((mark, *fit((Span(clean(agent.name), BOLD),), wide), said._replace(text=first)))
         rows += [(blank(wide + width_of(mark.text)), said._replace(text=part)) for part in more]
-    missing = ", ".join(agent.name for agent in agents if not agent.is_installed)
+    missing = [agent.name for agent in agents if not agent.is_installed]
     if missing:
-        rows += told("not here", missing, cells)
+        rows += told("not here", _first_of(missing, cells - LEAD), cells)
     return rows
+
+
+def _first_of(names: Sequence[str], cells: int) -> str:
+    """Return as many names as one row holds, and how many more there are."""
+    for count in range(len(names), 0, -1):
+        left = len(names) - count
+        said = ", ".join(names[:count]) + (f" and {left} more" if left else "")
+        if width_of(said) <= cells:
+            return said
+    return some(len(names), "agent")
 
 
 def held_rows(machine: Iterable[Enforcement], cells: int) -> list[Row]:
