@@ -1,12 +1,14 @@
 """A moment on the clock of a file system, to which the times of its files can be compared.
 
 The kernel sets the time of a file's last change (`st_ctime`) by that clock. No program can set it
-without setting the clock, and that shows beside a steady one.
+without setting the clock, and that shows beside a steady one. In memory, as on tmpfs, the kernel
+does not see every write to a mapped file: there, times prove nothing, and there are no moments.
 """
 
 import os
 import time
 from collections.abc import Sequence
+from mmap import PAGESIZE, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, Self
@@ -14,6 +16,8 @@ from typing import Any, NamedTuple, Self
 _TICK_S = 0.0005
 _SOON_NS = 50_000_000
 _STEP_NS = 20_000_000
+_sees_maps: dict[int, bool] = {}
+"""If the kernel notes writes to mapped files, by the number of a file system."""
 """A clock that came so far apart from the steady one was set, or cannot tell a moment."""
 
 
@@ -33,7 +37,7 @@ class DiskMoment(NamedTuple):
                 seen = os.fstat(made.fileno())
         except OSError:
             return None
-        if seen.st_dev != own.st_dev:
+        if seen.st_dev != own.st_dev or not sees_mapped_writes(Path(path).parent, seen.st_dev):
             return None
         return cls((own.st_dev, own.st_ino), seen.st_ctime_ns, time.monotonic_ns())
 
@@ -61,3 +65,33 @@ class DiskMoment(NamedTuple):
         """Return whether no clock was set between an earlier moment and this one."""
         disk, steady = self.disk_ns - earlier.disk_ns, self.steady_ns - earlier.steady_ns
         return abs(disk - steady) <= _STEP_NS
+
+
+def sees_mapped_writes(folder: Path, device: int) -> bool:
+    """Return whether a write to a mapped file changes its time, by trying it once."""
+    if device not in _sees_maps:
+        try:
+            _sees_maps[device] = _tried(folder)
+        except OSError:
+            return False  # a full disk, for example: it may be tried again
+    return _sees_maps[device]
+
+
+def _tried(folder: Path) -> bool:
+    """Write to a mapped file that was read first; look if its time moves when the clock has."""
+    with TemporaryFile(dir=folder) as made:
+        made.truncate(PAGESIZE)
+        with mmap(made.fileno(), PAGESIZE) as mapped:
+            started, page = os.fstat(made.fileno()).st_ctime_ns, mapped[0]
+            deadline = time.monotonic_ns() + _SOON_NS
+            while _clock_of(folder) <= started:
+                if time.monotonic_ns() > deadline:
+                    return False
+                time.sleep(_TICK_S)  # nothing tells of a tick; this runs in a thread
+            mapped[0] = page + 1
+            return os.fstat(made.fileno()).st_ctime_ns > started
+
+
+def _clock_of(folder: Path) -> int:
+    with TemporaryFile(dir=folder) as made:
+        return os.fstat(made.fileno()).st_ctime_ns

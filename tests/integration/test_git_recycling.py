@@ -27,7 +27,7 @@ from tests.support.git_lab import Lab, shell
 from tests.support.repositories import snapshot_of
 from tests.support.sites import WANTED, scene
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("disk")]
 
 SECOND_NS = 1_000_000_000
 SAME_SIZE = "cp -p README.md ../old; tr a-z b-za < ../old > README.md; touch -r ../old README.md"

@@ -25,7 +25,7 @@ from tests.support.git_lab import Lab
 from tests.support.needs import WITH_OWN_MOUNTS
 from tests.support.repositories import RepositoryBuilder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("disk")]
 
 SEEDS = range(300 if os.environ.get("PLAIT_THOROUGH") else 6)
 BASES = ("HEAD", "HEAD~1", "HEAD~2")

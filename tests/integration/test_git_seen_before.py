@@ -18,7 +18,7 @@ from engine.git.seen_before import collected_as, forget_sight
 from engine.git.workspace import Strategy, Workspace
 from tests.support.git_lab import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("disk")]
 
 WORK = "echo w > w; git add w; git commit -qm w; echo left > over; echo build > .gitignore"
 DEEDS = {

@@ -23,7 +23,7 @@ from tests.integration.test_git_recycling import Pool, opened, whole
 from tests.support.sites import WANTED, scene
 from tests.support.users import ordinary_user
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("disk")]
 T = TypeVar("T")
 WORK = "echo ign > .gitignore; echo secret > ign; echo new > n"
 

@@ -20,6 +20,7 @@ from unicodedata import unidata_version
 
 import pytest
 
+from engine.git.disk_moment import sees_mapped_writes
 from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.system import IS_PORTABLE
@@ -152,6 +153,14 @@ def _small_disk() -> str:
 
 
 @functools.cache
+def _disk() -> str:
+    """Return why tests do not lie where the kernel notes every write to a mapped file."""
+    place = Path(tempfile.gettempdir())
+    if sees_mapped_writes(place, place.stat().st_dev):
+        return ""
+    return f"{place} lies in memory (set TMPDIR to a folder on a disk)"
+
+
 def _second_file_system() -> str:
     here, memory = Path(tempfile.gettempdir()), Path("/dev/shm")  # noqa: S108 - only looked at
     if (
@@ -210,6 +219,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "root": _root,
     "networks": _networks,
     "small disk": _small_disk,
+    "disk": _disk,
     "second file system": _second_file_system,
     "Unicode 14": _known_characters,
 }

@@ -1,0 +1,51 @@
+"""Moments exist only where the kernel notes every write to a file, mapped files too."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from mmap import mmap
+from pathlib import Path
+
+import pytest
+
+from engine.git.disk_moment import DiskMoment, sees_mapped_writes
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def _moves_by_a_mapped_write(file: Path) -> bool:
+    """Read a mapped file, wait for the clock, write; tell if its time moved."""
+    file.write_bytes(b"a" * 4096)
+    with file.open("r+b") as opened, mmap(opened.fileno(), 0) as mapped:
+        assert mapped[0] == ord("a")
+        assert DiskMoment.next(str(file.parent)) or DiskMoment.now(str(file.parent)) is None
+        while _now(file.parent) <= file.stat().st_ctime_ns:
+            pass
+        before = file.stat().st_ctime_ns
+        mapped[0] = ord("b")
+        return file.stat().st_ctime_ns > before
+
+
+def _now(folder: Path) -> int:
+    with tempfile.TemporaryFile(dir=folder) as made:
+        return os.fstat(made.fileno()).st_ctime_ns
+
+
+@pytest.mark.needs("disk")
+def test_a_disk_notes_a_mapped_write_and_has_moments(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    assert _moves_by_a_mapped_write(tmp_path / "file")
+    assert sees_mapped_writes(tmp_path, tmp_path.stat().st_dev)
+    assert DiskMoment.now(str(tmp_path / "tree")) is not None
+
+
+@pytest.mark.needs("second file system")
+def test_a_file_system_is_believed_as_far_as_it_notes_mapped_writes(in_memory: Path) -> None:
+    (in_memory / "tree").mkdir()
+    notes = _moves_by_a_mapped_write(in_memory / "file")
+    assert sees_mapped_writes(in_memory, in_memory.stat().st_dev) is notes
+    assert (DiskMoment.now(str(in_memory / "tree")) is not None) is notes
