@@ -162,7 +162,7 @@ class RuntimeSpec(Section):
     permissions: PermissionsSpec = "auto"
     """`auto` (allow all inside the sandbox; ask if there is no sandbox), `ask`, or rules."""
     auto_merge: bool = False
-    """Land every change that passed its check, in the order of the plan, without a review."""
+    """Land each change whose step succeeded, in the order of the plan, without a review."""
     cleanup_on_complete: bool = True
     """Remove workspaces afterwards, if nothing can be lost."""
     target: Text | None = None
