@@ -211,7 +211,7 @@ class ReviewSpec(Section):
     """Help with conflicts. Commands run in the sandbox, as a check does."""
 
     regenerate: Mapping[InsidePath, Text] = Field(default_factory=dict)
-    """Shell commands that make generated files anew, such as `{uv.lock: uv lock}`. Each key is
+    """Shell commands that regenerate files, such as `{uv.lock: uv lock}`. Each key is
     the name of a file, or a path with a `/`; `*` matches anything."""
     format: Mapping[InsidePath, Text] = Field(default_factory=dict)
     """Shell commands that read a file and print it formatted, such as `{"*.py": ruff format -}`.
