@@ -56,7 +56,7 @@ class EngineHelp:
         """Return files as their formatters write them; those that cannot be are missing.
 
         Raises:
-            EngineError: The surroundings cannot be made.
+            EngineError: The environment cannot be made.
         """
         asked = tuple(
             ThreeTexts(

@@ -232,7 +232,7 @@ class Review:
         """
         path = os.fsdecode(wanted.path)
         if (await self.regeneration(path)).basis != wanted.basis:
-            raise WorkspaceError(f"the result changed while {path} was made", hint="Make it anew.")
+            raise WorkspaceError(f"the result changed while {path} was made", hint="Regenerate it.")
         try:
             return self.session.made(
                 wanted.path, content, by=wanted.command, basis=wanted.basis, mode=wanted.mode
@@ -339,7 +339,7 @@ class Review:
         known.update(os.fsencode(one.path) for one in self.evidence.merged if one.kind != "D")
         if not command or name not in known:
             raise WorkspaceError(
-                f"no command makes {path} anew",
+                f"no command regenerates {path}",
                 hint="Name one in the manifest: `review: {regenerate: {FILE: COMMAND}}`.",
             )
         rest = await to_thread.run_sync(beside, self.session, self._is_generated)

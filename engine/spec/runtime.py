@@ -162,7 +162,7 @@ class RuntimeSpec(Section):
     permissions: PermissionsSpec = "auto"
     """`auto` (allow all inside the sandbox; ask if there is no sandbox), `ask`, or rules."""
     auto_merge: bool = False
-    """Land every change that passed its check, in the order of the plan, without a review."""
+    """Land each change whose step succeeded, in the order of the plan, without a review."""
     cleanup_on_complete: bool = True
     """Remove workspaces afterwards, if nothing can be lost."""
     target: Text | None = None
@@ -211,7 +211,7 @@ class ReviewSpec(Section):
     """Help with conflicts. Commands run in the sandbox, as a check does."""
 
     regenerate: Mapping[InsidePath, Text] = Field(default_factory=dict)
-    """Shell commands that make generated files anew, such as `{uv.lock: uv lock}`. Each key is
+    """Shell commands that regenerate files, such as `{uv.lock: uv lock}`. Each key is
     the name of a file, or a path with a `/`; `*` matches anything."""
     format: Mapping[InsidePath, Text] = Field(default_factory=dict)
     """Shell commands that read a file and print it formatted, such as `{"*.py": ruff format -}`.

@@ -224,5 +224,5 @@ async def test_without_a_command_nothing_is_made(place: MergingPlace):
         view = await decide.both()
         assert view.file("deps.lock").regenerate == ""
         for path in ("deps.lock", "nothing.lock"):
-            with pytest.raises(WorkspaceError, match="no command makes"):
+            with pytest.raises(WorkspaceError, match="no command regenerates"):
                 await decide.anew(path)

@@ -367,7 +367,7 @@ async def _lock_clashes(engine: Any, place: MergingPlace) -> None:
 def test_generated_files_are_made_once_the_rest_is_decided(place: MergingPlace, plait: Shell):
     prepared(place, _lock_clashes)
     assert plait("resolve", WHO, "--show") == 3
-    assert "make it anew by grep -c . code > code.lock (--regenerate)" in plait.out
+    assert "regenerate it with grep -c . code > code.lock (--regenerate)" in plait.out
     assert plait("resolve", WHO, "--regenerate", "--show") != 0
     assert "made from the rest: decide code first" in plait.err
     assert plait("resolve", WHO, "--both", "code", "--regenerate") == 0

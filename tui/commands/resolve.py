@@ -54,7 +54,7 @@ def add_regenerate(parser: argparse.ArgumentParser) -> None:
         "--regenerate",
         nargs="*",
         metavar="PATH",
-        help="make generated files anew, by the manifest's commands (default: every open one)",
+        help="regenerate files with the manifest's commands (default: every open one)",
     )
 
 
@@ -271,7 +271,7 @@ def view_text(view: ConflictView) -> str:
 def _wanted(file: ConflictFileView) -> str:
     if file.regenerate:
         again = "again, because the rest has changed" if file.is_stale else "or decide it"
-        return f"make it anew by {clean(file.regenerate)} (--regenerate), {again}"
+        return f"regenerate it with {clean(file.regenerate)} (--regenerate), {again}"
     if file.needs_whole:
         return f"choose {', '.join(option.choice for option in file.options)}"
     parts = [some(file.open_hunks, "hunk")] if file.open_hunks else []
