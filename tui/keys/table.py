@@ -47,7 +47,7 @@ yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
 yes_wide           | fleet worker inbox | for the run | allow it for the run; answer all alike
-no                 | fleet worker | stop | stop it; again: kill; deny its request
+no                 | fleet worker | stop | deny its request; without one, stop it; again: kill
 no                 | diff | drop | drop the hunk; again: keep; delete the comments under the cursor
 no                 | compare | leave out | leave the hunk out
 no                 | review | neither | take neither side
@@ -158,7 +158,7 @@ take_base          | review | base | restore the base, as it was before both
 take_first         | review | first | take the first proposal
 take_second        | review |  | take the second proposal
 take_third         | review |  | take the third proposal
-regenerate         | review | make anew | make the generated file anew, by its command
+regenerate         | review | make anew | regenerate the file, by its command
 show_split         | diff | split | show split, unified, or by width
 show_split         | review | split | show columns, a card, or by width
 show_space         | diff review | white space | ignore or show white space

@@ -66,7 +66,7 @@ gb    | .             | .             | .             | .             | the base
 7     | .             | .             | .             | .             | first         | .
 8     | .             | .             | .             | .             | second        | .
 9     | .             | .             | .             | .             | third         | .
-gm    | .             | .             | .             | .             | file anew     | .
+gm    | .             | .             | .             | .             | regenerate    | .
 gy    | .             | .             | .             | differently   | .             | .
 ,s    | .             | .             | split         | .             | columns       | .
 ,w    | .             | .             | white space   | .             | white space   | .
