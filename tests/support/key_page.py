@@ -6,6 +6,7 @@ from tui.keys import ACTIONS, PLAYING, SCREENS, Action, default_keymap, shown
 from tui.keys.ideas import PALETTE_ONLY
 from tui.keys.table import actions_on
 from tui.words.reasons import ELSEWHERE
+from tui.words.sentences import with_keys
 
 _PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 _HEAD = """# Keys
@@ -63,7 +64,7 @@ def _table(screen: str) -> str:
 
 
 def _told(action: Action) -> str:
-    reason = ELSEWHERE.get(action.id)
+    reason = with_keys(ELSEWHERE.get(action.id, ""), KEYMAP.shown_by_idea.__getitem__)
     return f"{action.told} (not here: {reason})" if reason else action.told
 
 

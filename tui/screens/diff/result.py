@@ -59,9 +59,8 @@ class Result(Controller):
         if isinstance(found, str) or isinstance(before, str):
             self.refuse("land", found if isinstance(found, str) else str(before))
         elif not found.is_finished:
-            self.screen.say(
-                Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, found), TEXT)
-            )
+            again = made_again(before, found, self.screen.key_of("land"))
+            self.screen.say(Span("✗ ", Ink(Role.FAILED, bold=True)), Span(again, TEXT))
         else:
             self.screen.say(
                 Span("… ", Ink(Role.RUNNING)), Span("landing exactly this result", TEXT)

@@ -199,7 +199,11 @@ class InboxScreen(Board):
 
     def sentence(self, scene: Scene) -> Row:
         here, run = self._current(), scene.run
-        return sentence_of(here, step_of(run, here), scene.now) if here and run else ()
+        return (
+            sentence_of(here, step_of(run, here), scene.now, self.key_anywhere)
+            if here and run
+            else ()
+        )
 
     def hints(self) -> Sequence[str]:
         here = self._current()

@@ -190,9 +190,8 @@ class Conflicts(Controller):
     def _went_on(self, before: "ConflictView", now: "ConflictView", said: str) -> None:
         """Say whether it goes on, or that the target moved and the merge was made again."""
         if not now.is_finished:
-            self.screen.say(
-                Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, now), TEXT)
-            )
+            again = made_again(before, now, self.screen.key_of("land"))
+            self.screen.say(Span("✗ ", Ink(Role.FAILED, bold=True)), Span(again, TEXT))
         elif self.session.is_alone:
             self.screen.app.exit()  # it was opened for this; the shell says what is left to do
         elif now.is_of_base or now.doing:
