@@ -44,7 +44,7 @@ class Result(Controller):
 
     def _by_word(self, worker: WorkerView, tree: str, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "you did not type the word")
+            self.refuse("land", "you did not type `land`")
             return
         self._begin(worker, tree, is_despite_check=True)
 

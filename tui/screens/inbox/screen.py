@@ -292,7 +292,7 @@ class InboxScreen(Board):
             put_off.symmetric_difference_update({name})
 
         toggle()
-        said = f"{name} is put off" if name in put_off else f"{name} is back"
+        said = f"{name} is put off" if name in put_off else f"{name} is no longer put off"
         self.session.remember(Undoable(said, toggle, toggle))
         self.say(said)
 
