@@ -1,8 +1,8 @@
 """Gather every message from the source; `python -m tests.support.message_page` writes the page.
 
-A message is a text of several words in a module of the engine or the console. What only a program
-reads (SQL, code, patterns, commands, annotations, names in tables) is left out by its shape or its
-place, and so is what only a failed assertion says. A gap that is filled at run time stands as the
+A message is a text of several words in a module of the engine or the console. The page leaves out
+what only a program reads, by its shape or its place: SQL, code, patterns, commands, annotations,
+names in tables. It also leaves out the words of assertions. A gap that is filled at run time stands as the
 name of what fills it.
 """
 
