@@ -2,8 +2,8 @@
 
 A message is a text of several words in a module of the engine or the console. The page leaves out
 what only a program reads, by its shape or its place: SQL, code, patterns, commands, annotations,
-names in tables. It also leaves out the words of assertions. A gap that is filled at run time stands as the
-name of what fills it.
+names in tables. It also leaves out the words of assertions. A gap that is filled at run time stands
+as the name of what fills it.
 """
 
 import ast
