@@ -3,8 +3,8 @@
 The names, the words and the answers of `engine`; what is awaited there returns here. The loop runs
 in a thread. An interrupt (Ctrl-C) cancels what is waited for, and is raised when that has ended.
 
-A method here is made from the one in `engine`, so that both take and mean the same. Written by hand
-is only what differs: what gives or takes a class of this module, iterators and properties.
+A method here is made from the one in `engine`, so that both take and mean the same. Only iterators,
+properties, and methods that take or return a class of this module are written by hand.
 """
 
 import inspect

@@ -1,8 +1,8 @@
 """Frozen dataclasses whose methods are made when they are first used.
 
-The library compiles six methods of each class when a module is loaded: a quarter of a millisecond
+`dataclasses` compiles six methods of each class when a module is loaded: a quarter of a millisecond
 for each of hundreds of classes, of which a short command uses few. Here only the fields are read
-then. The methods are still the library's own.
+then. The methods are still those of `dataclasses`.
 """
 
 import dataclasses

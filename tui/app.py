@@ -347,7 +347,9 @@ class PlaitApp(Sequences):
         if self.board:
             what = clean(f"{type(error).__name__}: {error}".partition("\n")[0])[:_LONGEST_FAILURE]
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-            self.board.say_both(f"plait made an error: {what}", log and f"{log} says where", mark)
+            self.board.say_both(
+                f"internal error in plait: {what}", log and f"the traceback is in {log}", mark
+            )
 
     @property
     def board(self) -> Board | None:

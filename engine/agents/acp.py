@@ -82,7 +82,7 @@ _NO_SUCH_METHOD = -32601
 _WELL = {"end_turn"}
 _NOTE = re.compile(r"(?:Info|Warning|Error): ")
 """Copilot puts its own words among those of its model."""
-_DENIED = "the agent stopped by itself: what it asked for was denied"
+_DENIED = "the agent ended its turn because its request was denied"
 
 
 def call(identity: int, method: str, **params: object) -> bytes:

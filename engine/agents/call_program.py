@@ -93,7 +93,7 @@ class CallContext:
         self._tell({"plait": "usage", **self._spent})
 
     def ask(self, text: str, choices: tuple[str, ...] = ()) -> str:
-        """Ask a human and wait for the answer; return `deny` if nobody can answer."""
+        """Ask a human and wait for the answer; it is `deny` if the engine has gone."""
         self._count += 1
         about = {"id": f"question-{self._count}", "text": text, "choices": list(choices)}
         return self._ask({"plait": "ask", **about})

@@ -1,4 +1,4 @@
-"""Drives Python functions: in a process of their own, or in a thread of the caller's.
+"""Drive Python functions: in a process of their own, or in a thread of the caller's.
 
 A function is named by reference, `module:name`; one that cannot be found again by its name (a
 lambda, a function within a function) is refused with that reason.

@@ -1,4 +1,4 @@
-"""Drives Codex by `codex exec --json`: one prompt a process, resumed by its thread id."""
+"""Drive Codex with `codex exec --json`: one prompt for each process, resumed by its thread id."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""Looks for agents on this machine: the program, its version, and by what it is logged in.
+"""Look for agents on this machine: the program, its version, and its login.
 
-Asks files before it asks programs: some agents take ten seconds to say their version.
+It asks files before it asks programs: some agents take ten seconds to say their version.
 """
 
 import contextlib

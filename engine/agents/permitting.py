@@ -1,4 +1,4 @@
-"""Decides permissions that need no human: by the sandbox that contains the act, or by rules.
+"""Decide permissions that need no human: by the sandbox that contains the act, or by rules.
 
 A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bash(git *)`); `*` and
 `?` stand for anything, but a part of a command allows no other command behind it. What is denied

@@ -1,4 +1,4 @@
-"""The common part of all parsers: lines, last message, usage, debts of replies, verdict.
+"""The common part of all parsers: lines, last message, usage, pending replies, verdict.
 
 A parser of one agent adds only what a record of that agent means.
 """

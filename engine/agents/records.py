@@ -1,4 +1,4 @@
-"""Reads a JSON object from a line that may hold anything, and values from shapes that may be wrong.
+"""Read a JSON object from a line that may hold anything, and values from shapes that may be wrong.
 
 An agent's stream is foreign text: nothing in it may raise past this room, become a string that
 cannot be written down (a lone surrogate), or a number that is none.

@@ -116,7 +116,7 @@ class Engine:
         detach: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Self]:
-        """Open an engine on a repository or plain folder; no other can open there until it closes.
+        """Open an engine on a repository or plain folder: one engine at a time can be open there.
 
         Args:
             folder: Anywhere inside the repository.
@@ -208,7 +208,7 @@ class Engine:
 
     @property
     def guests(self) -> tuple[str, ...]:
-        """Return the runs that other processes started here; their agents outlive this engine."""
+        """Return the runs that other processes gave to this engine; their agents outlive it."""
         return self._coordinator.runs.guests
 
     @property
@@ -220,8 +220,8 @@ class Engine:
         """Let shells send command lines to this engine, as `plait serve` does.
 
         Args:
-            runs: Runs one of them. It is given whom to ask, and what the shell sent. It returns
-                what the shell prints, or None, and then the shell runs the command itself.
+            runs: A function that runs one command line. It takes the engine's port and the shell's
+                request, and returns the output. If it returns None, the shell runs the command.
         """
         heard = AsHeard(self._coordinator, partial(noted_try, self._place.layout))
         self._door.runs_command = partial(runs, heard)
@@ -366,7 +366,7 @@ class Engine:
         await self.ask(WaitIdle())
 
     async def wait_unneeded(self, *, patience_s: float = 60.0) -> None:
-        """Wait until the engine is asked to stop, or is unused for a while."""
+        """Return when somebody stops the engine, or nobody has used it for `patience_s` seconds."""
         while not self._door.asked_to_leave.is_set():
             with anyio.move_on_after(patience_s):
                 await self._door.asked_to_leave.wait()

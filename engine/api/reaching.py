@@ -1,6 +1,6 @@
-"""Reach the engine of a folder: the one that lives, or one opened for it.
+"""Connect to the engine of a folder: the one that runs, or one opened for it.
 
-Who only reaches one that lives loads none of what an engine works with.
+A client of an engine that runs imports none of an engine's own modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moves what is not as it was made out of a tree, and puts it back."""
+"""Move files that changed since the checkout out of a tree, and restore them."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Check what holds of a run after every turn: tests do, and a recovery does with what it read."""
+"""Check the invariants of a run: in tests after every turn, and after a recovery."""
 
 from collections.abc import Iterator
 

@@ -128,7 +128,7 @@ def _waiting(turn: CoreTurn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool)
     """
     until, resume = ended.retry_at, RetryMode.RESUME
     if until is not None:
-        why = "the vendor's rate limit was reached"
+        why = "the provider's rate limit was reached"
         again = requeued(w, mode=resume, failure=why, not_before=until)
         return replace(again, attempt=replace(again.attempt, rate_limited_until=until))
     if ended.needs_login and not ended.ok:
@@ -210,7 +210,9 @@ def check_failed(turn: CoreTurn, w: Worker, fact: f.CheckFailed) -> None:
 
 def _why_not_landed(w: Worker, found: CheckResult) -> str:
     """Say that the exact tree is red, why that may surprise, and what a human may do."""
-    said = [f"{found.summary or 'the check failed'}\n\nThis was the exact tree that would land."]
+    said = [
+        f"{found.summary or 'the check failed'}\n\nThe check ran on the exact tree that would land."
+    ]
     known, wish = w.review.check, w.landing.wish
     if known is not None and known.passed and not known.is_clean:
         said.append(
@@ -219,7 +221,7 @@ def _why_not_landed(w: Worker, found: CheckResult) -> str:
         )
     if wish is not None and wish.is_despite_check:
         said.append(
-            "Nobody had seen this result yet, so nothing was overruled."
+            "You had not seen this failure, so --despite-check did not apply to it."
             " Land with --despite-check again to overrule it."
         )
     return " ".join(said)

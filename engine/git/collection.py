@@ -1,4 +1,4 @@
-"""Taking in what an attempt came to, whatever the agent did to its own repository.
+"""Collect the work of an attempt, whatever the agent did to its own repository.
 
 Whatever reads the agent's files runs inside its sandbox (`engine.git.inside`). What arrives is
 imported by a fetch that checks every object, under refs of the attempt's own, before anything is

@@ -1,8 +1,8 @@
 """The attributes in force where files are taken out of a tree that an agent left.
 
-Attributes convert contents: line ends, encodings, LFS. Those of the base are the user's, and are
-followed. Those that the agent left must neither change a byte of its work nor end git. So the file
-`info/attributes` of a git directory of ours, which goes before all others, says otherwise.
+Attributes convert contents: line endings, encodings, LFS. Those of the base are the user's, and
+are followed. Those that the agent left must neither change a byte of its work nor make git fail, so
+the file `info/attributes` of a git directory of ours overrides them.
 """
 
 import os

@@ -89,7 +89,7 @@ async def check_prefix(repo: Repo, prefix: str) -> None:
             name = ref.removeprefix("refs/heads/")
             raise BranchTaken(
                 name,
-                why=f"is where the branches of workers would go ({prefix}/RUN/STEP/WORKER)",
+                why=f"blocks the branches of workers ({prefix}/RUN/STEP/WORKER)",
                 hint=f"Rename it (`git branch -m {name} NEW-NAME`), or set "
                 f"`runtime.branch_prefix` to something other than {prefix!r}.",
             )

@@ -1,6 +1,7 @@
-"""Whose commits a worker's line is made of: its own, or some that the user has on a branch as well.
+"""Decide if a worker's commits are all its own, or if the user has some on a branch as well.
 
-A line that speaks in plait's name is none: its messages would say on the target what nobody proved.
+Commits with plait's own trailers do not count as a worker's: they would claim on the target what
+nobody proved.
 
 What the user's refs reach above a base is asked of git once for as long as these refs stand still;
 that they do is read from their files. In doubt git is asked again.

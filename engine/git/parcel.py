@@ -205,7 +205,9 @@ def _check_own(names: RefNames, refs: Iterable[str]) -> None:
     below = f"{names.pinned}/"
     odd = [ref for ref in refs if not (ref.startswith(below) and sane_name(ref))]
     if odd:
-        raise WorkspaceError(f"a foreign ref came with the work of {names.attempt}: {odd[0]}")
+        raise WorkspaceError(
+            f"the work of {names.attempt} has a ref outside its namespace: {odd[0]}"
+        )
 
 
 async def bring_late(repo: Repo, names: RefNames, refs: Mapping[str, str], pack: bytes) -> None:

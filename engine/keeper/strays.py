@@ -1,7 +1,7 @@
 """Ending an attempt whose keeper was killed: finding and ending who is left, writing it down.
 
-Who is left can no longer be proved to be nobody, for there is no parent to ask: they are found by
-what the keeper had written down, by their cgroup, and by the mark in their environment.
+Without the keeper, their parent, plait cannot prove that no process is left. It finds them by what
+the keeper had written down, by their cgroup, and by the mark in their environment.
 """
 
 import os

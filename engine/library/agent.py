@@ -1,4 +1,4 @@
-"""An agent as a Python object: prompted, gone on with, forked, run in parallel."""
+"""An agent as a Python object: prompt it, continue it, fork it, run it in parallel."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -63,8 +63,8 @@ class Agent:
     ends. `land`, `engine.land(reply.worker)` or a human in the console lands them.
 
     An agent opens an engine for its repository at its first use. All agents of this process share
-    that engine, until `aclose` or the end of `async with agent`. With `engine=`, the agent works in
-    the loop of your engine.
+    that engine. It closes when the last of them ends, by `aclose` or by `async with agent`. With
+    `engine=`, the agent works in the loop of your engine.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only words that a program says once
@@ -114,8 +114,8 @@ class Agent:
                 there is no sandbox, and time is the only limit.
             subscribers: As for `subscribe`.
             answer: A function that answers its questions. Without one, plait denies permissions,
-                gives empty answers to other questions, and waits for an agent that makes no
-                progress.
+                gives empty answers to other questions, and lets an agent that makes no progress
+                continue.
 
         Raises:
             AgentError: It is described as several things at once, or given tools it cannot take.
@@ -262,9 +262,9 @@ class Agent:
         return await self._seat.do(lambda engine: engine.land(reply.worker, to=to, style=style))
 
     async def aclose(self) -> None:
-        """Release its workspace, if everything in it is kept, and its engine.
+        """Remove the workspace if every change is saved, and release the engine.
 
-        You can use the agent again: it then continues as a fork would.
+        If you use the agent again, it continues from the same changes, as a fork does.
         """
         try:
             with anyio.move_on_after(CLOSING_S, shield=True):

@@ -81,25 +81,25 @@ class IsolatedAgentSession:
         subscribers: Iterable[Subscriber] = (),
         answer: Answerer | None = None,
     ) -> None:
-        """Describe it; nothing is opened or started yet.
+        """Describe the session; this opens and starts nothing.
 
         Args:
             name: Its name, of small letters, digits, `-` and `_`; part of its branch.
-            agent: Who is asked when a prompt is run: an adapter, or an agent of the repository's
-                plait.yaml; by default the manifest's own default agent.
+            agent: The agent for prompts: an adapter, or an agent of the repository's plait.yaml.
+                The default is the manifest's default agent.
             repo: Anywhere inside the repository.
-            engine: An engine that is open, in place of `repo`.
-            limits: What each piece of work may use.
-            model: In place of the agent's usual one.
-            system: Put into the agent's system prompt.
-            options: What else the agent's adapter understands.
+            engine: An open engine, instead of `repo`.
+            limits: What each piece of work may use. The defaults are those of `plait run`.
+            model: The model to use instead of the agent's default.
+            system: Text for the agent's system prompt.
+            options: Other options of the agent's adapter.
             env: Additions to the agent's environment.
-            base: A revision to begin from, in place of HEAD.
-            target: The branch to land on, in place of the current one.
+            base: A revision to start from, instead of HEAD.
+            target: The branch to land on, instead of the current one.
             isolation: `worktree`, `clone` or `directory`.
             execution_mode: `thread` runs functions in a thread of this process.
-            subscribers: Called with every event of what runs in it.
-            answer: Answers what an agent asks, as for `Agent`.
+            subscribers: Functions that plait calls with every event of the session.
+            answer: A function that answers the agent's questions, as for `Agent`.
 
         Raises:
             AgentError: The name cannot be part of a branch.

@@ -1,4 +1,4 @@
-"""One conversation as a run of an engine: begun, followed to its end, gone on with, released.
+"""One conversation as a run of an engine: begun, followed to its end, continued, released.
 
 Everything here happens in the engine's own loop. A conversation is a run with one worker; each turn
 is an attempt of it, so that consoles show it, refs keep it and journals tell it like any other.

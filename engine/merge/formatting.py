@@ -62,6 +62,6 @@ def _reason(found: Formatted) -> str:
     names = {"incoming": found.target, "target": found.incoming}
     other = next((side for side, text in names.items() if text == found.base), None)
     if other is None:
-        return f"formatted by `{found.by}`, the sides do not conflict; a guess"
+        return f"no conflict remains after formatting with `{found.by}`; a guess"
     only = "target" if other == "incoming" else "incoming"
     return f"the {only} side only reformatted; the {other} side's, by `{found.by}`; a guess"

@@ -114,7 +114,7 @@ def _is_removal(edit: Edit) -> bool:
 
 def _of_blanks_and_numbers(hunk: ConflictHunk) -> Iterator[Idea]:
     for side, text in respaced(hunk):
-        yield Idea(Rule.WHITESPACE, text, f"the {side} side changed only white space", "whitespace")
+        yield Idea(Rule.WHITESPACE, text, f"the {side} side changed only whitespace", "whitespace")
     found = newer(hunk)
     if found:
         side, text = found
@@ -159,7 +159,7 @@ def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
             yield Idea(Rule.BOTH, shared, reason, f"both added, {name} first")
         elif len(first) + len(second) <= _FEW_EDITS:
             text = favouring(hunk.base, first, second)
-            reason = f"the {name} side's where both changed a line; else both"
+            reason = f"both sides; where both changed a line, the {name} side's"
             yield Idea(Rule.FAVOURED, text, reason, "favoured by lines")
 
 
@@ -187,7 +187,7 @@ def _of_one_side(three: Three) -> Iterator[Idea]:
         reason = f"the {side} side includes every change of the other, and more"
         yield Idea(Rule.CONTAINED, text, reason, "contained")
     for side, text in superseded(three):
-        reason = f"the {side} side rewrote what the other changed a little"
+        reason = f"the {side} side rewrote lines that the other changed a little"
         kind = "superseded" if text.strip() else "superseded by nothing"
         yield Idea(Rule.SUPERSEDED, text, reason, kind)
     for side, text in renamed(three):
@@ -201,7 +201,7 @@ def _of_words(three: Three) -> Iterator[Idea]:
         return
     calm = three.combined_without_blanks()
     if calm is not None:
-        reason = "the edits touch different words; white space as in the target"
+        reason = "the edits touch different words; whitespace as in the target"
         yield Idea(Rule.WORDS, calm, reason, "words but blanks")
     combined = three.combined()
     if combined is not None:
@@ -223,5 +223,5 @@ def _of_words(three: Three) -> Iterator[Idea]:
             yield Idea(Rule.WORDS, shared, reason, f"words, {first.name} first")
         elif len(first.edits) + len(second.edits) <= _FEW_EDITS:
             text = favouring(three.base, first.edits, second.edits)
-            reason = f"the {first.name} side's where both changed a word; else both"
+            reason = f"both sides; where both changed a word, the {first.name} side's"
             yield Idea(Rule.FAVOURED, text, reason, "favoured by words")

@@ -26,7 +26,7 @@ class Style:
     def __str__(self) -> str:
         marked = " with a byte order mark" if self.mark else ""
         ending = "CR LF" if self.crlf else "LF"
-        last = "" if self.ends else ", no line end at the end"
+        last = "" if self.ends else ", no newline at the end"
         return f"{self.encoding}{marked}, {ending}{last}"
 
     @classmethod

@@ -128,14 +128,14 @@ def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: st
         effect = f"the directory {shown(conflict.path)} stays, {_files(conflict)} in it"
         return Option(choice, f"the directory of {name}", effect, gone(conflict, *kept))
     if side is None:
-        effect = f"{shown(conflict.path)} is gone, as {name} wants it"
+        effect = f"{shown(conflict.path)} is deleted, as on {name}"
         other = conflict.incoming if choice is Whole.TARGET else conflict.target
         lost = _size_of_change(conflict.base, other)
         effect += f"; the change {lost} is not taken" if lost else ""
         return Option(choice, f"delete, as {name}", effect, gone(conflict))
     effect = f"{shown(side.path)} as {name} has it{_described(conflict, side)}"
     if conflict.below:
-        effect += f"; this removes {_files(conflict)} of the directory"
+        effect += f"; this also removes {_files(conflict)} of the directory"
     path = _home(conflict, side)
     results = (result_of(side, path), *gone(conflict, path))
     return Option(choice, f"keep {owned(name)}", effect, results)

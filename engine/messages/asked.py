@@ -56,7 +56,7 @@ def is_allowing(answer: str) -> bool:
 
 
 _JOINS = re.compile(r"[;&|`\n\r<>]|\$\(")
-"""What a shell takes for the end of one command or file name, and the beginning of another."""
+"""Signs by which a shell ends one command or file name and begins another."""
 
 
 def covers(pattern: str, about: str) -> bool:

@@ -112,7 +112,7 @@ class Reopen:
 
 @dataclass(frozen=True, kw_only=True)
 class UndoChoice:
-    """Take back the last decision."""
+    """Take back the last choice."""
 
 
 @dataclass(frozen=True, kw_only=True)

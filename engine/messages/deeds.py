@@ -1,6 +1,6 @@
-"""Fold a log to what a worker did lately: its words, its tools and how they ended, its dumps.
+"""Fold a log to what a worker did lately: its words, its tools, and long outputs.
 
-A dump of output is one deed, however long it is: it never pushes out what the agent said.
+A long output is one deed, however long it is: it never pushes out what the agent said.
 """
 
 import re

@@ -204,7 +204,8 @@ class Landed(OfAttempt):
 
     Attributes:
         is_despite_check: A human overruled its check.
-        note: What git left out of the merge, or why the history differs; empty if neither is so.
+        note: A warning about the merge: what git left out, or why the history differs. Usually
+            empty.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""Define how an engine helps with a merge that is no run's: a file made anew, formatted, a text.
+"""Messages for help with a merge outside a run: regenerate a file, format it, ask for a text.
 
 The plan says how the sandbox is made; nothing of the merge crosses but what a command needs.
 """

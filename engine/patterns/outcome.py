@@ -41,7 +41,7 @@ class StrayCancellation(Exception):
     """Work ended by a cancellation that nobody asked for who runs it."""
 
     def __init__(self) -> None:
-        super().__init__("something inside the work was cancelled, and that cancelled the work")
+        super().__init__("the work raised a cancellation that nobody requested")
 
 
 def stray(error: BaseException) -> Exception | None:

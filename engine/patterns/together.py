@@ -129,10 +129,10 @@ async def race(
 
 async def fan_in(
     works: Iterable[Work[T]],
-    synthesise: Callable[[Sequence[Outcome[T]]], Awaitable[R]],
+    synthesize: Callable[[Sequence[Outcome[T]]], Awaitable[R]],
     *,
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> R:
-    """Pass all outcomes, including failures, in input order to `synthesise`."""
-    return await synthesise(await settled(works, limit=limit, progress=progress))
+    """Pass all outcomes, including failures, in input order to `synthesize`."""
+    return await synthesize(await settled(works, limit=limit, progress=progress))

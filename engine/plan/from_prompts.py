@@ -207,7 +207,7 @@ def plan_of(
     """
     by_name = {planned.name: planned for planned in steps}
     if not steps or len(by_name) < len(steps):
-        raise PlanError("a plan needs steps, each with a name of its own")
+        raise PlanError("a plan needs at least one step, and each name only once")
     for planned in steps:
         _check(planned)
     runtime = runtime or Runtime()

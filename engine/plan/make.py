@@ -29,7 +29,7 @@ from engine.values import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDefaults:
-    """Default values for a manifest, and values of a command line that replace it.
+    """Values for a plan: `limits` fills gaps of a manifest, all others override it.
 
     Attributes:
         limits: The limits if neither the step nor the runtime sets them.

@@ -1,4 +1,4 @@
-"""An engine of this process, heard as over a socket: answers are written and read again.
+"""Wrap an engine of this process so that its answers pass through JSON, as over the socket.
 
 Written and read, a value can look otherwise than before: a whole number that stands for a fraction
 prints as one, and an error has lost all but its sentence and its hint.

@@ -1,8 +1,8 @@
 """Look once at what no attempt may change, for all attempts of a run that have just ended.
 
-What costs much (trees, files of all that are over) is looked at once for all of them; only where
-something is found, for each by itself. It knows where to look and what is new there; who is to
-blame is decided by who asked. All of it belongs in a thread.
+What costs much (trees, files of all that are over) is looked at once for all of them, and for each
+by itself only if the joint look finds something. This module knows where to look and what is new
+there; the caller decides which attempt is responsible. All of it belongs in a thread.
 """
 
 import os

@@ -1,10 +1,11 @@
 """Prove after every attempt that nothing changed but what is its own.
 
 What counts is what an attempt could have done where it ran. What git executes is looked at after
-every attempt: where nothing kept the attempt from it a change is a violation, and else somebody
-else's doing, which is mentioned. Branches, the user's checkout and the trees of workers at rest are
-looked at only where an attempt could have written there; the user works in them as well, so what
-changed there is mentioned and accuses nobody. What engines alone ever write accuses.
+every attempt. If the sandbox could not prevent the write, a change is a violation; otherwise it is
+somebody else's, and plait only mentions it. Branches, the user's checkout and the trees of workers
+at rest are looked at only where an attempt could have written there; the user works in them as
+well, so what changed there is mentioned and accuses nobody. A change of what only engines write is
+always a violation.
 
 It cannot tell what was written into a tree in which somebody else was working at the time.
 """

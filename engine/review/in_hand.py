@@ -1,8 +1,8 @@
-"""Take a change in hand before it lands: leave hunks of it out, and edit files of it.
+"""Edit a change before it lands: leave hunks of it out, and edit files of it.
 
 Hunks are known by the keys that the diff of the whole change has. What is left is a commit of its
-own on the change's base, so that nothing left out comes into the target's history. Edits make
-another whole of the change. What was collected stays on the attempt's refs.
+own on the change's base, so that nothing left out comes into the target's history. An edit
+replaces the whole change. What was collected stays on the attempt's refs.
 """
 
 import os

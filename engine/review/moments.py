@@ -126,9 +126,7 @@ def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> M
         if moments
         else "plait saves them every few seconds while an agent works, until they land."
     )
-    return c.Refused(
-        f"there is no saved state of {command.worker} from {clock_time(at)}", hint=hint
-    )
+    return c.Refused(f"there is no checkpoint of {command.worker} from {clock_time(at)}", hint=hint)
 
 
 def clock_time(at: float) -> str:

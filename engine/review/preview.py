@@ -206,7 +206,7 @@ class OpenMerge:
         self.session = self.session.set_file(os.fsencode(path), content, mode=mode)
 
     def undo(self) -> None:
-        """Undo the last decision."""
+        """Undo the last choice."""
         self.session = self.session.undo()
 
     def redo(self) -> None:

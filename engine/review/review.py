@@ -238,7 +238,9 @@ class Review:
                 wanted.path, content, by=wanted.command, basis=wanted.basis, mode=wanted.mode
             )
         except ValueError as error:
-            raise WorkspaceError(f"`{wanted.command}` left {path} unfit: {error}") from error
+            raise WorkspaceError(
+                f"`{wanted.command}` wrote a {path} that plait cannot use: {error}"
+            ) from error
 
     def ask(self, action: c.AskAgent, *, by: str, is_ahead: bool = False) -> Inquiry:
         """Note that an agent is being asked about a hunk; return its inquiry.

@@ -31,6 +31,6 @@ async def target_of(repo: Repo, plan: Plan) -> str | None:
             meant = f"; did you mean {near[0]!r}?" if near else ""
             raise WorkspaceError(
                 f"there is no branch {target!r}{meant}",
-                hint=f"If you mean it, create it with `git branch {target}`.",
+                hint=f"To create it, run `git branch {target}`.",
             )
     return target

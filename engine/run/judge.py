@@ -218,7 +218,7 @@ def _not_allowed(
             agent = state.agent_of(w.id)
             who = agent.name if agent else "this agent"
             return c.Refused(
-                f"{who} runs only the command that it asked for",
+                f"{who} cannot run an edited command",
                 hint="Deny it with words: `deny: run this instead`.",
             )
         if is_kept:
@@ -230,7 +230,7 @@ def _not_allowed(
     if command.asked is None:
         return c.Refused(
             f"the request of {w.id} hides characters",
-            hint="Inbox in the console draws them; read it there before you allow it.",
+            hint="The console's Inbox shows them. Read the request there, then allow it.",
         )
     return None
 

@@ -121,7 +121,7 @@ class Performer:
             try:
                 await self._site(w.id).end(attempt)
             except (EngineError, OSError) as unended:  # the run goes on: it can be ended by hand
-                note = f"plait could not end what may still run of it: {whole_of(unended)}"
+                note = f"plait could not end its remaining processes: {whole_of(unended)}"
                 self._run.note(w.id, w.attempt.number, note)
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)

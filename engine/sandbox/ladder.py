@@ -195,11 +195,11 @@ def _opened(request: ConfineRequest) -> Iterator[str]:
     opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
     opened = [hole for hole in opened if hole not in missing]
     if opened:
-        yield f"opened by you: {', '.join(opened)}"
+        yield f"openings that you allow: {', '.join(opened)}"
     if holes.docker:
-        yield "opened by you: docker, whose daemon reaches every file"
+        yield "openings that you allow: docker, whose daemon reaches every file"
     if missing:
-        yield f"opened by you, but missing: {', '.join(missing)}"
+        yield f"openings that you allow, but missing: {', '.join(missing)}"
 
 
 def _git(machine: MachineSupport, request: ConfineRequest) -> Enforcement:

@@ -39,7 +39,11 @@ _ONLY = {
 
 _SITE_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _NEAR_ONLY = (
-    ("isolation_strategy", "directory", "only tracked files are copied there; write worktree"),
+    (
+        "isolation_strategy",
+        "directory",
+        "only tracked files reach this site; write `isolation_strategy: worktree`",
+    ),
     ("execution_mode", "thread", "functions in threads run in the engine's own process"),
 )
 """Settings of `runtime` that bind the workers to the engine's own machine."""

@@ -161,7 +161,7 @@ class RuntimeSpec(Section):
     require: tuple[Required, ...] = ()
     """The dimensions that must be *enforced* here. Otherwise the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
-    """What agents get of this machine beside their own sandbox."""
+    """Parts of this machine that agents get beside their own sandbox."""
     permissions: PermissionsSpec = "auto"
     """`auto` (allow all inside the sandbox; ask if there is no sandbox), `ask`, or rules."""
     auto_merge: bool = False

@@ -4,5 +4,5 @@
 is the only store today. `codec` writes values as JSON; `layout` and `files` know paths and locks.
 This room does not know what a fact means, when something may happen, or what git keeps.
 
-Nothing is imported here, so that a path costs no database.
+This package imports nothing, so that `layout` can be used without loading SQLite.
 """

@@ -1,7 +1,7 @@
 """Read the stream of a program as a terminal does, and keep what it draws, asks and tells.
 
-Nothing that comes in ever goes out but as cells, replies of our own and signals of clean words. All
-that is kept is bounded, whatever comes in.
+Input leaves this class only as cells, as replies that plait writes, and as signals in clean words.
+All that is kept is bounded, whatever comes in.
 """
 
 import codecs

@@ -37,7 +37,7 @@ from engine.work.workplace import workplace
 _WHY = re.compile(r"^WHY:[ \t]*(\S.*)$", re.MULTILINE)
 _LONGEST_WHY = 200
 _BEGIN, _END = "<<<ANSWER", "ANSWER>>>"
-_REFUSED = "its vendor refuses this login for now"
+_REFUSED = "its provider refuses this login for now"
 _TASK = """Combine two changes of the same lines of {path}. {base}
 
 --- {target} has:

@@ -231,7 +231,7 @@ class Logbook:
         if event.output:
             self.write(kind, event.output, at)
         elif event.state != "done":
-            self.write(kind, f"the tool {event.state}", at)
+            self.write(kind, f"tool call {event.state}", at)
 
     @note.register
     def _(self, event: a.Progressed, at: float) -> None:
@@ -283,7 +283,7 @@ class Logbook:
     @note.register
     def _(self, event: a.RateLimited, at: float) -> None:
         del event
-        self.write(LogKind.NOTE, "the vendor's rate limit was reached", at)
+        self.write(LogKind.NOTE, "the provider's rate limit was reached", at)
 
     @note.register
     def _(self, event: a.TurnEnded, at: float) -> None:
@@ -374,4 +374,6 @@ def _newer(new: int | None, old: int | None) -> int | None:
 def heard_note(text: str) -> str:
     """Return one line saying that words have reached an agent."""
     first, *more = text.splitlines() or [""]
-    return f"it has read: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"
+    return (
+        f"the agent read your message: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"
+    )

@@ -1,4 +1,4 @@
-"""Hand down the rooms of one engine to its runs."""
+"""The services that an engine gives its runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field

@@ -457,7 +457,7 @@ class Watch:
 
     def _error(self, outcome: a.AgentOutcome) -> str | None:
         if outcome.needs_login and self.login:
-            return f"{outcome.error}; it logs in by {self.login}"
+            return f"{outcome.error}; it authenticates with {self.login}"
         return None if outcome.ok else (outcome.error or None)
 
     def _retry_at(self, outcome: a.AgentOutcome) -> float | None:

@@ -194,7 +194,7 @@ def meets_401(agent: str, folder: Path, serve: Serve) -> None:
     assert waits.startswith("log in for work/worker_1")
     assert re.search("401|Authentication", waits)
     if agent in KEYS:
-        assert waits.endswith(f"it logs in by {KEYS[agent]}")
+        assert waits.endswith(f"it authenticates with {KEYS[agent]}")
     assert real.status()["badges"] == ["needs_login"]
 
 

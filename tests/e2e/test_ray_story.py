@@ -80,7 +80,7 @@ def test_a_cluster_of_the_manifest_is_listed_and_tried(planned: Shell, node: Ray
     listed = planned.plait("sites")
     assert (listed.code, "gpu-box" in listed.out) == (0, True), listed
     assert "CPU 0 of 2 used" in listed.out
-    assert "no worker waits for room" in listed.out
+    assert "no workers are queued" in listed.out
     (cluster,) = [one for one in planned.plait("sites", "--json").json() if one["nodes"]]
     (there,) = cluster["machines"].values()
     levels = {row["dimension"]: row["level"] for row in there["report"]["rows"]}
@@ -97,7 +97,7 @@ def test_what_waits_for_room_is_listed(planned: Shell, node: RayCluster):
     assert planned.plait("run", "plait.yaml", "--detach").code == 0
     until_said(planned, "CPU 2 of 2 used", "1 worker waits for room: 1 for 2 CPU")
     assert planned.plait("cancel", "--all").code == 1
-    until_said(planned, "CPU 0 of 2 used", "no worker waits for room")
+    until_said(planned, "CPU 0 of 2 used", "no workers are queued")
     end_engine(planned)
 
 

@@ -184,7 +184,7 @@ def test_conflicts_of_a_request_are_told_and_decided_without_a_checkout(
     before = standing(built)
     told = plait(built, "review", "7", path=requested)
     assert told.returncode == 3
-    assert "1 file to decide" in told.stdout
+    assert "1 file to resolve" in told.stdout
     done = plait(built, "review", "7", "--both", path=requested)
     assert done.returncode == 0, done.stderr
     tree = done.stderr.partition("commit-tree ")[2].split()[0]

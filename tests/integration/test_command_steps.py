@@ -49,6 +49,6 @@ async def test_a_step_says_how_its_command_came_out(place: Place):
         phase, phrase, sentence = SAID[step.name]
         assert worker.phase is phase
         assert now_text(worker, step, view.started_at, 80) == phrase
-        assert text_of([sentence_of(worker, step, view.started_at)]).strip() == sentence
+        assert text_of([sentence_of(worker, step, view.started_at, str)]).strip() == sentence
         (row,) = [row for row in rows if worker.worker in row]
         assert phrase in row

@@ -69,7 +69,9 @@ async def test_a_result_is_tried_seen_on_every_screen_and_taken_back(place: Plac
         assert (place.project / "mine.txt").read_text() == "edited\n"
         for screen in ("go_worker", "go_review", "go_fleet"):
             await console.do(screen)
-            await console.shows("TRYING", "is in your checkout. W on it restores your files")
+            await console.shows(
+                "TRYING", "is in your checkout. W on that worker restores your files"
+            )
         await console.do("try")
         await console.shows("your checkout is as it was before")
         assert picture(built) == before

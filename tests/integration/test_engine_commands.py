@@ -203,7 +203,7 @@ async def test_words_reach_an_agent_while_it_works(place: Place):
     async with place.engine() as engine:  # read anew, the log holds what was said to it as well
         again = [(at.kind, at.text) for at in (await engine.port.ask(ReadLog(run.id, A))).lines]
     assert (LogKind.YOU, "mind the gap") in seen
-    assert (LogKind.NOTE, "it has read: mind the gap") in seen
+    assert (LogKind.NOTE, "the agent read your message: mind the gap") in seen
     assert again == seen
 
 

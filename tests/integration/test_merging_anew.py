@@ -118,7 +118,10 @@ async def test_what_was_made_for_another_result_is_open_again_and_cannot_land(
         ("echo no solution >&2; exit 3", "ended with exit code 3: no solution"),
         ("rm deps.lock", "left no deps.lock to take: it is gone"),
         ("ln -sf /etc/hostname deps.lock", "left no deps.lock to take"),
-        ("printf '<<<<<<< x\\n=======\\n>>>>>>> y\\n' > deps.lock", "left deps.lock unfit"),
+        (
+            "printf '<<<<<<< x\\n=======\\n>>>>>>> y\\n' > deps.lock",
+            "wrote a deps.lock that plait cannot use",
+        ),
     ],
 )
 async def test_a_command_that_fails_says_why_and_changes_nothing(

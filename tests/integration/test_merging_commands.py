@@ -234,10 +234,7 @@ def test_a_run_towards_no_branch_is_refused_before_anything_begins(
     assert plait(*words, "--target", "mian") == 2
     assert "there is no branch 'mian'; did you mean 'main'?" in plait.err
     assert plait(*words, "--target", "nosuch") == 2
-    assert (
-        "there is no branch 'nosuch'\nIf you mean it, create it with `git branch nosuch`"
-        in plait.err
-    )
+    assert "there is no branch 'nosuch'\nTo create it, run `git branch nosuch`" in plait.err
     runs = Path(place.built.git("rev-parse", "--absolute-git-dir"), "plait/runs")
     assert not runs.exists() or not list(runs.iterdir())
 
@@ -367,7 +364,7 @@ async def _lock_clashes(engine: Any, place: MergingPlace) -> None:
 def test_generated_files_are_made_once_the_rest_is_decided(place: MergingPlace, plait: Shell):
     prepared(place, _lock_clashes)
     assert plait("resolve", WHO, "--show") == 3
-    assert "regenerate it with grep -c . code > code.lock (--regenerate)" in plait.out
+    assert "regenerate it with `grep -c . code > code.lock` (--regenerate)" in plait.out
     assert plait("resolve", WHO, "--regenerate", "--show") != 0
     assert "made from the rest: decide code first" in plait.err
     assert plait("resolve", WHO, "--both", "code", "--regenerate") == 0

@@ -53,7 +53,7 @@ def test_a_merge_is_decided_from_a_shell_and_going_on_is_offered(built: Reposito
     built.try_git("merge", "side")
     shown = plait(built, "review", "--show")
     assert shown.returncode == 3
-    assert "side and main: 1 file to decide" in shown.stdout
+    assert "side and main: 1 file to resolve" in shown.stdout
     done = plait(built, "review", "--both", "--json")
     assert done.returncode == 0
     said = json.loads(done.stdout)

@@ -8,7 +8,9 @@ from tui.keys.file import FIXED, SIGNS
 from tui.keys.ideas import PALETTE_ONLY
 from tui.keys.table import actions_on
 from tui.words.reasons import ELSEWHERE
+from tui.words.sentences import with_keys
 
+KEYMAP = default_keymap()
 _PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 _HEAD = """# Keys
 
@@ -83,7 +85,7 @@ def _table(screen: str) -> str:
         if action.screen == screen and bound.of(action.id) and action.id not in ELSEWHERE
     ]
     missing = [
-        f"{_code(bound.of(action))} ({reason})"
+        f"{_code(bound.of(action))} ({with_keys(reason, KEYMAP.shown_by_idea.__getitem__)})"
         for action, reason in ELSEWHERE.items()
         if action.startswith(f"{screen}.") and screen != "everywhere"
     ]

@@ -85,7 +85,8 @@ def _of_class(name: str, found: type) -> Iterator[str]:
     fields = _fields(found)
     is_called = name not in NOT_CALLED and not fields and "__init__" in vars(found)
     if fields:
-        yield _code(f"class {name}:\n" + textwrap.indent(fields, "    "))
+        base = "(Exception)" if issubclass(found, Exception) else ""
+        yield _code(f"class {name}{base}:\n" + textwrap.indent(fields, "    "))
     elif is_called:
         yield _code(signature(vars(found)["__init__"], name))
     yield prose(found)
@@ -99,9 +100,18 @@ def _of_members(name: str, found: type) -> Iterator[str]:
     for member_name, member in sorted(vars(found).items()):
         if not member_name.startswith("_") and _is_documented(member):
             yield f"#### `{name}.{member_name}`\n"
-            if not isinstance(member, property | cached_property):
-                yield _code(signature(_function(member), member_name))
+            yield _code(_of_member(member, member_name))
             yield prose(_function(member))
+
+
+def _of_member(member: Any, name: str) -> str:
+    """Return how a member is called or read."""
+    function = _function(member)
+    if isinstance(member, property | cached_property):
+        returns = ast.unparse(_node_of(function).returns or ast.Constant(...))
+        return f"{name}: {returns}  # a property"
+    lead = "@classmethod\n" if isinstance(member, classmethod) else ""
+    return lead + signature(function, name)
 
 
 def _is_documented(member: Any) -> bool:
@@ -138,8 +148,7 @@ def _plain(node: ast.AnnAssign, default: object) -> ast.AnnAssign:
 
 def signature(found: Callable[..., Any], name: str) -> str:
     """Return how a function is called; a long signature has a line for each word."""
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(found))).body
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    node = _node_of(found)
     takes = node.args
     if takes.args and takes.args[0].arg in {"self", "cls"}:
         takes.args = takes.args[1:]
@@ -151,6 +160,13 @@ def signature(found: Callable[..., Any], name: str) -> str:
         return line
     rows = "".join(f"    {word},\n" for word in each)
     return f"{lead}{name}(\n{rows}){given}"
+
+
+def _node_of(found: Callable[..., Any]) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    """Return the definition of a function."""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(found))).body
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return node
 
 
 def _yields(node: ast.AST) -> bool:

@@ -1,8 +1,9 @@
 """Gather every message from the source; `python -m tests.support.message_page` writes the page.
 
-A message is a text of several words in a module of the engine or the console. What only a program
-reads (SQL, patterns, commands, annotations) is left out by its shape or its place. A gap that is
-filled at run time stands as the name of what fills it.
+A message is a text of several words in a module of the engine or the console. The page leaves out
+what only a program reads, by its shape or its place: SQL, code, patterns, commands, annotations,
+names in tables. It also leaves out the words of assertions. A gap that is filled at run time stands
+as the name of what fills it.
 """
 
 import ast
@@ -10,14 +11,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.merge.ideas import DOUBTED
+from engine.merge.shares import GUESSED, SHARES
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/messages.md"
 _HEAD = """# Messages
 
-Every message that plait shows: on the screen, in the shell, to agents and in commits. The page is
-made from the source, so change a message there. `{name}` is filled in at run time. Single words are
-not listed. The [keys](keys.md) and the [manifest](pipeline.md) have pages of their own.
+Every message that plait shows: on the screen, in the shell, to agents, in commits and in git's
+logs. The page is made from the source, so change a message there. `{name}` is filled in at run
+time, and `{name2}` with another value. Single words are not listed. The [keys](keys.md) and the
+[manifest](pipeline.md) have pages of their own.
 """
+ROOMS = ("engine", "tui")
 ON_A_PAGE = {
     "engine/spec/reference.py",  # docs/pipeline.md
     "tui/keys/table.py",  # docs/keys.md
@@ -26,17 +32,32 @@ ON_A_PAGE = {
     "engine/plan/starter.py",  # what `plait init` writes
 }
 DATA = {"engine/merge/shares.py"}  # a table of learned rates, by the names of proposals
+ASSERTED = {"engine/core/invariants.py"}  # only tests and a recovery check these
+NAMES = {key.partition(",")[0] for key in (*SHARES, *GUESSED)} | {
+    DOUBTED,
+    "remembered well",  # a kind of proposal
+    "own merge",  # a lock
+    "notice bell",  # how a program is asked to notify
+}
+"""Names of several words that stand in tables and files, never on a screen."""
 SIMULATED = ("engine/testing/", "tui/demo/")
-_TO_A_MACHINE = {"compile", "cast", "TypeVar", "execute", "executemany", "split", "strptime"}
+_TO_A_MACHINE = {
+    *("compile", "cast", "TypeVar", "execute", "executemany", "split", "strptime"),
+    *("startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition"),
+    "AssertionError",
+}
 _CODE = re.compile(
     r"\\[bdsw.]|exec 9<|-- %f|^bool \||\(\?|\[\^|%\(|\$\(|\$g|=\"|->|2>|<svg|:://|\.\*|\|\w+\||"
     r"^[A-Z]+ \d|^(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|FROM|HTTP|GET)\b|"
-    r"^(import sys|import socket|trap '|echo [a-z]+;|for i in|exec \"|cat /|tty=|command -v|"
-    r"Connection:|user\.name)|\) VALUES|\bIS NULL|"
+    r"^\s*(import sys|import socket|trap '|echo [a-z]+;|for i in|exec \"|cat /|tty=|command -v|"
+    r"Connection:|user\.name)|\) VALUES|\bIS NULL|\(SELECT\b|"
     r"^(git|npm|uv|git-lfs|poetry|pipenv) [\w-]+( [-@\w./+=]+)*$|"
     r"^[A-Z]\w+(\[.*\])? \| |^str \||^\[core\]|^\[extensions\]|^\(\w+ "
 )
 _NAMES = re.compile(r"[A-Z]\w+( [A-Z]\w+)+( \w+)*|[a-z]+_\w+( \w+)+|([a-z]+_\w+ )+\w+")
+_MODULE = re.compile(r"engine\.\w+\.")
+_KEY = r"(?:ctrl\+\w+|insert|delete|\S)"
+_KEYS = re.compile(rf"(?=.*ctrl){_KEY}( {_KEY})+")
 _WORD = re.compile(r"(?<![\w./\-{<$%])[A-Za-z][a-z']+(?![\w/(=}])")
 _FEWEST_WORDS = 2
 
@@ -62,17 +83,28 @@ def said(node: ast.expr) -> str:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr():
+            known: dict[str, list[str]] = {}
             return "".join(
-                f"{{{_name(part.value)}}}" if isinstance(part, ast.FormattedValue) else said(part)
+                _gap(part, known) if isinstance(part, ast.FormattedValue) else said(part)
                 for part in node.values
             )
         case _:
             return ""
 
 
+def _gap(part: ast.FormattedValue, known: dict[str, list[str]]) -> str:
+    """Return the name of a gap: another value has another name."""
+    name, value = _name(part.value), ast.dump(part.value)
+    values = known.setdefault(name, [])
+    if value not in values:
+        values.append(value)
+    number = values.index(value) + 1
+    return f"{{{name}{number if number > 1 else ''}}}"
+
+
 def is_message(text: str) -> bool:
     """Tell a message from names, patterns and commands."""
-    if _CODE.search(text) or _NAMES.fullmatch(text):
+    if text in NAMES or _CODE.search(text) or _NAMES.fullmatch(text) or _KEYS.fullmatch(text):
         return False
     return " " in text and len(_WORD.findall(text)) >= _FEWEST_WORDS
 
@@ -81,20 +113,35 @@ def _silent(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield the strings that are no message by their place."""
     for node in ast.walk(tree):
         match node:
-            case ast.Expr(value=ast.Constant() as text):
+            case ast.Expr(value=ast.Constant() as text) | ast.keyword(arg="key", value=text):
                 yield text
             case ast.JoinedStr():
                 yield from (part for part in ast.walk(node) if part is not node)
-            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if (
-                name in _TO_A_MACHINE
-            ):
-                yield from (part for each in node.args for part in ast.walk(each))
-            case ast.AnnAssign() | ast.arg() if node.annotation:
-                yield from ast.walk(node.annotation)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.returns:
-                yield from ast.walk(node.returns)
-            case ast.Assert(msg=ast.expr() as text):
-                yield from ast.walk(text)
+            case ast.Compare(left=left, comparators=others):
+                yield from (left, *others)
+            case _:
+                yield from (part for each in _to_a_machine(node) for part in ast.walk(each))
+
+
+def _to_a_machine(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a program that hold no message."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="cache"))):
+            yield from node.args
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in _TO_A_MACHINE:
+            yield from node.args
+        case ast.Dict(keys=[ast.Constant(value=str(module)), *_]) if _MODULE.match(module):
+            yield node
+        case ast.AnnAssign(annotation=ast.expr() as part) | ast.arg(annotation=ast.expr() as part):
+            yield part
+        case ast.FunctionDef(returns=ast.expr() as part):
+            yield part
+        case ast.AsyncFunctionDef(returns=ast.expr() as part):
+            yield part
+        case ast.Assert(msg=ast.expr() as part):
+            yield part
+        case _:
+            pass
 
 
 def _name(value: ast.expr) -> str:
@@ -114,10 +161,10 @@ def _name(value: ast.expr) -> str:
 
 def modules() -> Iterator[Path]:
     """Yield every module that can hold messages."""
-    for room in ("engine", "tui"):
+    for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if name not in ON_A_PAGE | DATA and not name.startswith(SIMULATED):
+            if name not in ON_A_PAGE | DATA | ASSERTED and not name.startswith(SIMULATED):
                 yield path
 
 

@@ -15,6 +15,10 @@ def refuse(worker: "Name | None") -> None:
     database.execute("delete it all")
     run(["git commit", "--message", "SELECT at FROM event", "word"])
     raise Refused(f"{worker.name} has no change", hint="Retry " "it first.")
+    _rates = {"union reversed": "a.id IN (SELECT rowid FROM found)", "no": "D delete ctrl+k"}
+    if text.startswith("locked by plait") or said == "it is gone" or key(key="edit other"):
+        raise AssertionError("nobody asks for this")
+    print(f"{a.name} asks for {b.name}, not for {a.name}")
     return table[worker.phase] + " waits for you", f"{clean(worker.path)} is gone"
 '''
 
@@ -23,6 +27,7 @@ def test_a_message_is_found_wherever_it_stands():
     assert list(messages(_SOURCE)) == [
         "{name} has no change",
         "Retry it first.",
+        "{name} asks for {name2}, not for {name}",
         " waits for you",
         "{path} is gone",
     ]

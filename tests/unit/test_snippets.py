@@ -18,6 +18,7 @@ from engine.agents.script import read_script
 from engine.agents.tables import read_table
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest
+from tui.keys.file import read_key_file
 from tui.theming import parse as parse_theme
 
 ROOT = Path(__file__).parents[2]
@@ -55,8 +56,8 @@ def test_a_table_a_theme_or_a_setting_is_valid(place: str, text: str):
         read_table(text, place)
     elif "roles" in found:
         parse_theme(text, place)
-    else:
-        assert set(found) <= {"notify", "hook", "quiet"}
+    elif not set(found) <= {"notify", "hook", "quiet"}:
+        assert read_key_file(text, place)[1] == []
 
 
 @of("css")

@@ -1,4 +1,4 @@
-"""`plait agents`: the agents that are here, by what they are logged in, and what each can do."""
+"""`plait agents`: the agents that are here, their logins, and what each can do."""
 
 import argparse
 import os

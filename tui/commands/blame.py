@@ -88,7 +88,7 @@ def _attempt(hit: Hit) -> list[str]:
     spent = f", {cost(one.usd)}" if one.usd else ""
     lines = [f"written by {agent}{spent}"]
     if one.reviewer:
-        lines.append(f"decided by {clean_name(one.reviewer)}")
+        lines.append(f"resolved by {clean_name(one.reviewer)}")
     if one.prompt:
         lines.append(f"prompt: {clean(' '.join(one.prompt.split()))[:200]}")
     return lines

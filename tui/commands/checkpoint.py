@@ -37,7 +37,7 @@ async def _keep(args: argparse.Namespace) -> int:
         for worker in workers:
             kept = await port.ask(MakeCheckpoint(args.run, worker))
             at = datetime.fromtimestamp(kept.at, UTC).astimezone()
-            put(f"{worker}: its files are kept as they were at {at:%H:%M:%S}")
+            put(f"{worker}: checkpoint at {at:%H:%M:%S}")
     if not workers:
         say("no worker runs: there is nothing to keep")
         return EXIT_FAILED

@@ -35,7 +35,7 @@ _PROGRAMS = ("git", "bwrap", "tmux", "git-lfs", "gh", "node")
 _ASKED = {"tmux": "-V"}
 _ADDED = {
     "git-lfs": "large files, as your repository keeps them",
-    "gh": "`plait pr` opens the pull request itself, and prompts can take in issues",
+    "gh": "`plait pr` can open pull requests, and prompts can insert GitHub issues",
 }
 """Optional programs, and what each adds; a sandbox is missing where a level says so."""
 _INSTALLERS = {

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attempt", type=int, help="instead of the newest")
     parser.add_argument("-f", "--follow", action="store_true", help="follow until it ends")
     parser.add_argument("--raw", action="store_true", help="the agent's output, byte for byte")
-    about = "list the saved states of its files, for `plait retry --at`"
+    about = "list its checkpoints, for `plait retry --at`"
     parser.add_argument("--moments", action="store_true", help=about)
 
 

@@ -77,7 +77,7 @@ def add_decisions(parser: argparse.ArgumentParser) -> None:
         help="use the text of FILE (- for stdin) for PATH",
     )
     parser.add_argument("--delete", nargs="+", default=[], metavar="PATH")
-    parser.add_argument("--undo", action="store_true", help="first undo the last decision")
+    parser.add_argument("--undo", action="store_true", help="first undo the last choice")
     parser.add_argument("--show", action="store_true", help="only show; do not continue")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -188,7 +188,7 @@ async def _go_on(
         return EXIT_WAITS
     if done.is_of_base:
         put_json(view_json(done)) if is_json else put(done.tree or "")
-        say(f"{view.worker} continues from your decisions")
+        say(f"{view.worker} continues from your choices")
         return EXIT_OK
     end = await landing_end(port, view.run, view.worker, after_seq=seen.seq)
     if is_json:
@@ -249,7 +249,7 @@ def view_text(view: ConflictView) -> str:
     """The same in lines for people."""
     what = "its base" if view.is_of_base else f"{clean(view.target)}"
     who = view.worker or clean(view.incoming)
-    rows = [f"{who} and {what}: {some(view.open_count, 'file')} to decide"]
+    rows = [f"{who} and {what}: {some(view.open_count, 'file')} to resolve"]
     for file in view.files:
         state = "decided" if file.is_resolved else _wanted(file)
         rows.append(f"  {clean_name(file.path)}  {file.kind}: {state}")
@@ -264,14 +264,16 @@ def view_text(view: ConflictView) -> str:
     rows += [f"  {clean(said)}" for said in (view.problem, view.caveat) if said]
     if view.assist:
         counts = ", ".join(filter(None, (answers(view.assist), stopped(view.assist))))
-        rows.append(f"  asked ahead: {clean(view.assist.by)}, {counts}")
+        rows.append(f"  proposals requested from {clean(view.assist.by)}, {counts}")
     return "\n".join(rows)
 
 
 def _wanted(file: ConflictFileView) -> str:
     if file.regenerate:
-        again = "again, because the rest has changed" if file.is_stale else "or decide it"
-        return f"regenerate it with {clean(file.regenerate)} (--regenerate), {again}"
+        again = (
+            ": the rest of the result has changed" if file.is_stale else ", or resolve it yourself"
+        )
+        return f"regenerate it with `{clean(file.regenerate)}` (--regenerate){again}"
     if file.needs_whole:
         return f"choose {', '.join(option.choice for option in file.options)}"
     parts = [some(file.open_hunks, "hunk")] if file.open_hunks else []

@@ -1,4 +1,4 @@
-"""Know whom a command asks, and to whom it speaks.
+"""Choose the engine that a command asks, and the streams that it writes to.
 
 Usually a command speaks to the streams of its process, and reaches an engine. Where an engine runs
 it for a shell, it speaks to that shell. Where no engine works, journals may be all that it asks.

@@ -80,7 +80,7 @@ def _lines(site: SiteEntry) -> Iterator[str]:
         yield f"  {clean(node.name)}{going}: {', '.join(_shares(node.total, node.free))}"
         machine = site.machines.get(node.name)
         if machine is None:
-            yield "    no worker is there"
+            yield "    no workers run there"
         elif machine.problem:
             yield f"    {clean(machine.problem)}"
         else:
@@ -108,7 +108,7 @@ def _machine(site: SiteEntry) -> Iterator[str]:
 def _waiting(site: SiteEntry) -> str:
     """Return how many workers wait for room, and what each reserves."""
     if not site.queued:
-        return "no worker waits for room"
+        return "no workers are queued"
     needs = Counter(", ".join(_needed(one.needs)) for one in site.queued)
     each = "; ".join(f"{count} for {what}" for what, count in needs.items())
     waits = "workers wait" if len(site.queued) > 1 else "worker waits"

@@ -80,7 +80,7 @@ async def _status(args: argparse.Namespace) -> int:
             view = await port.ask(ReadRun(view.run))
     await told(partial(_tell, view, trial, is_json=args.json))
     if not has_lived and any(worker.is_live for worker in view.workers):
-        say(f"no engine is running it: `plait resume {view.run}` or a console continues it")
+        say(f"no engine runs it: `plait resume {view.run}` or the console continues it")
     return EXIT_OK
 
 

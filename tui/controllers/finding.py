@@ -67,7 +67,7 @@ class Finding(Controller):
         if idea != "since_left":
             return ""
         if self.session.left_at is None:
-            return "you have not closed a console here before"
+            return "this is your first console here: there is nothing to compare with"
         moved = moved_since(self.session.view, self.session.left_at)
         return "" if moved else "nothing has happened since you left"
 

@@ -46,7 +46,7 @@ class Landing(Controller):
         if asked.word:
             writing = Writing(
                 f"{asked.word}: type land",
-                f"to land {worker.worker} despite it",
+                f"lands {worker.worker} anyway",
                 partial(self._land_by_word, command),
                 key=f"land {worker.worker}",
             )
@@ -59,7 +59,7 @@ class Landing(Controller):
 
     def _land_by_word(self, command: Land, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "you did not type the word")
+            self.refuse("land", "you did not type `land`")
         else:
             self._land(command)
 

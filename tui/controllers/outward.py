@@ -19,7 +19,7 @@ from tui.kit.screen import Controller
 from tui.kit.session import identity_of
 from tui.words.asking import ANSWERED_ON, asks_permission
 
-_KEPT = "its change was collected before and stays as it is."
+_KEPT = "plait has already collected its change; your edits here do not alter it."
 
 
 class Outward(Controller):

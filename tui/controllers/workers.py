@@ -127,7 +127,8 @@ class Workers(Controller):
             return ""
         step = step_of(self.session.run, worker)
         if idea == "no" and worker.phase in GIVEN_UP:
-            return "it has a change: put the cursor on it and press x to reject it"
+            key = self.screen.key_of("no")
+            return f"it has a change: put the cursor on it and press {key} to reject it"
         if idea == "yes" and worker.questions:
             return "it has a question: read it before you answer"
         is_opened = self.session.has_opened(worker)
@@ -206,7 +207,10 @@ class Workers(Controller):
             return f"it has no worktree now; it is {phase}"
         is_there = idea == "terminal" or self.screen.kind in _ON_TREES
         if idea in _GOES_OUT and worker.site and is_there:
-            return f"it runs at {worker.site}, which you cannot enter from here; d shows its diff"
+            diff = self.screen.key_anywhere("diff")
+            return (
+                f"it runs at {worker.site}, which you cannot enter from here; {diff} shows its diff"
+            )
         if idea == "publish" and not worker.branch:
             return "it has no branch"
         if idea == "check" and step.check is None:

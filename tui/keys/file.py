@@ -179,9 +179,9 @@ def _value_problem(value: object) -> str:
                 f"; did you mean {near[0]!r}?" if near else ""
             )
         if key in FIXED:
-            return f"{key!r} cannot have another meaning"
+            return f"{key!r} is reserved"
         if key in UNSENT:
-            return f"not every terminal sends {key!r} as that key"
+            return f"some terminals send another key for {key!r}"
     return ""
 
 

@@ -89,7 +89,7 @@ pause              | inbox | put off | put the item off; again: bring it back
 pause_run          | all | pause run | pause the run; again: continue
 diff               | fleet worker inbox | diff | open its diff
 diff               | diff | against | compare with target, base, last attempt, last seen
-diff               | compare | pair | compare this pair directly; first, the mix of what is taken
+diff               | compare | pair | compare this pair directly; first, the taken composite
 diff               | review | sides | choose which sides to compare, or show the result
 diff               | runs | compare | compare the two marked runs
 merge              | fleet worker diff inbox | review | open its review

@@ -30,7 +30,7 @@ from tui.kit.working import begin_work
 from tui.words.outcomes import CameOut, Pursued, deed_of, not_said, pursued_of
 from tui.words.reasons import ELSEWHERE
 from tui.words.scene import Scene
-from tui.words.sentences import ended, two_sentences
+from tui.words.sentences import ended, two_sentences, with_keys
 
 _STILL_S = _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
@@ -251,6 +251,10 @@ class Board(Screen[None]):
         keymap = self.session.keymap
         return keymap.shown(f"{self.kind}.{idea}") or keymap.shown(f"everywhere.{idea}")
 
+    def key_anywhere(self, idea: str) -> str:
+        """The key of an idea here, or on the screens that have it."""
+        return self.key_of(idea) or self.session.keymap.shown_by_idea.get(idea, "")
+
     def label_of(self, idea: str) -> str:
         """The footer's word for an idea here."""
         action = self.action(idea)
@@ -289,7 +293,7 @@ class Board(Screen[None]):
             return f"this console was opened for one merge; {self.key_of('back')} leaves it"
         if self.doer(idea) is None:
             reason = ELSEWHERE.get(f"{self.kind}.{idea}") or ELSEWHERE.get(f"everywhere.{idea}")
-            return reason or "it does nothing here"
+            return with_keys(reason or "it does nothing here", self.key_anywhere)
         return self.why_not(idea)
 
     def action_idea(self, idea: str) -> None:
@@ -580,7 +584,8 @@ class Board(Screen[None]):
         mark = Span("✓ ", Ink(Role.DONE))
         if not outcome.is_well:
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        self._say_in_turn(pursued, mark, *two_sentences(outcome.said, outcome.hint))
+        hint = with_keys(outcome.hint, self.key_anywhere)
+        self._say_in_turn(pursued, mark, *two_sentences(outcome.said, hint))
 
     def _say_in_turn(self, pursued: Pursued, *parts: str | Span) -> None:
         screen = self.app.screen

@@ -380,7 +380,7 @@ def _tried(trying: Trying, key: str) -> Banner:
     if not trying.is_whole:
         said = f"The try of {name} was interrupted. `plait try --back` restores your files. {where}"
         return Banner("TRYING", said, Role.FAILED)
-    said = f"{name} is in your checkout. {key} on it restores your files. {where}"
+    said = f"{name} is in your checkout. {key} on that worker restores your files. {where}"
     return Banner("TRYING", said, Role.WAITING)
 
 

@@ -26,7 +26,7 @@ _WAITS = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
 
 
 class CameOut(NamedTuple):
-    """Hold how something ended, in words."""
+    """Hold how something ended, in words. A key stands in the hint as its idea: `{undo}`."""
 
     is_well: bool
     said: str
@@ -85,12 +85,12 @@ def _landed(run: RunView, name: str) -> CameOut | None:
     if worker.phase is Phase.LANDED:
         commit = f" as {worker.landed[:9]}" if worker.landed else ""
         said = f"{name} landed{commit}{_stat(worker)}"
-        return CameOut(is_well=True, said=said, hint=f"u undoes it{_next_after(run, name)}")
+        return CameOut(is_well=True, said=said, hint=f"{{undo}} undoes it{_next_after(run, name)}")
     if worker.phase is Phase.CONFLICTED:
         said = f"{name} did not land: it has conflicts {conflict_text(worker)}"
         if worker.error:
             said = f"{name} did not land: {worker.error}"
-        return CameOut(is_well=False, said=said, hint="m resolves the conflicts")
+        return CameOut(is_well=False, said=said, hint="{merge} resolves the conflicts")
     return CameOut(is_well=False, said=f"{name} did not land: {_why(worker)}")
 
 
@@ -154,7 +154,7 @@ def _run_stopped(run: RunView, _: str) -> CameOut | None:
     return CameOut(is_well=True, said="the run has stopped", hint="All work is kept.")
 
 
-def made_again(before: "ConflictView", now: "ConflictView") -> str:
+def made_again(before: "ConflictView", now: "ConflictView", land: str) -> str:
     """Return what to say where the target moved under a review: the merge was made again."""
     known = {file.path for file in before.files if not file.is_resolved}
     new = [file.path for file in now.files if not file.is_resolved and file.path not in known]
@@ -162,7 +162,7 @@ def made_again(before: "ConflictView", now: "ConflictView") -> str:
     if new:
         names = ", ".join(map(clean_name, new[:3]))
         return f"{said}{some(len(new), 'new conflict')} in {names}"
-    return f"{said}everything is still resolved; check it, then L lands it"
+    return f"{said}everything is still resolved; check it, then {land} lands it"
 
 
 def deed_of(command: Command) -> str:

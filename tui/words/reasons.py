@@ -1,4 +1,4 @@
-"""Say why a key is grey whatever is under the cursor."""
+"""Say why a key is gray whatever is under the cursor."""
 
 READ_ONLY_IDEAS = frozenset(
     {
@@ -36,7 +36,7 @@ READ_ONLY_IDEAS = frozenset(
 PLAYED_OVER = frozenset({"mark", "undo", "redo"})
 """Ideas that a replay lacks because their keys are those of the player."""
 
-_FROM_THE_DIFF = "comments are sent from the diff; d opens it"
+_FROM_THE_DIFF = "comments are sent from the diff; {diff} opens it"
 ELSEWHERE = {
     **dict.fromkeys(
         (f"{screen}.send" for screen in ("fleet", "worker", "compare")), _FROM_THE_DIFF
@@ -45,13 +45,16 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("everywhere.pane", "everywhere.pane_back"), "every pane takes its own keys here"
     ),
-    "worker.select": "y copies the line under the cursor; shift+drag selects more",
+    "worker.select": "{copy} copies the line under the cursor; shift+drag selects more",
     "compare.select": "hunks are taken as a whole here",
     "compare.zoom": "it fills the screen already",
-    "compare.more": "enter shows both sides of the hunk in full",
-    "compare.less": "enter shows both sides of the hunk in full",
-    "fleet.show_kinds": "the bands are already separate; w finds a worker by name",
-    "review.show_space": "every byte counts here, white space too",
-    "runs.diff": "runs cannot be compared; open one, and 4 compares its candidates",
+    "compare.more": "{open} shows both sides of the hunk in full",
+    "compare.less": "{open} shows both sides of the hunk in full",
+    "fleet.show_kinds": "the bands are already separate; {pick} finds a worker by name",
+    "review.show_space": "every byte counts here, whitespace too",
+    "runs.diff": "runs cannot be compared; open one, and {go_compare} compares its candidates",
 }
-"""The reasons why a key that works on other screens does nothing on this one."""
+"""The reasons why a key that works on other screens does nothing on this one.
+
+A key stands in a reason as its idea: `{diff}`.
+"""

@@ -1,4 +1,7 @@
-"""The message line: one sentence about the worker under the cursor, and what follows from it."""
+"""The message line: one sentence about the worker under the cursor, and what follows from it.
+
+A key stands in a sentence as its idea, `{land}`: a key file can bind another key to the idea.
+"""
 
 import re
 from collections.abc import Callable
@@ -22,9 +25,12 @@ from tui.words.scene import Scene
 from tui.words.served import served_text
 from tui.words.standing import is_in_plain_folder, short_name
 
+KeyOf = Callable[[str], str]
+"""Return the key of an idea, as it is written on screen."""
 _Said = tuple[str, str]
 """The sentence itself, and in muted ink what follows from it."""
 
+_IDEA = re.compile(r"\{(\w+)\}")
 _ENDS = (".", "?", "!", "…", ":")
 _BEGINS = re.compile(r"[a-z][a-z']+(?=[ ,;.]|$)")
 """A word that a sentence can begin with; names of workers and of keys keep their small letters."""
@@ -44,7 +50,12 @@ def ended(said: str) -> str:
     return said if said.endswith(_ENDS) else f"{said}."
 
 
-def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
+def with_keys(said: str, key_of: KeyOf) -> str:
+    """Return a sentence with the keys of the ideas that it names."""
+    return _IDEA.sub(lambda found: key_of(found[1]), said)
+
+
+def sentence_of(worker: WorkerView, step: StepView, now: float, key_of: KeyOf) -> Row:
     """Return what is true of a worker, and what happens next."""
     name = Span(f"{worker.step}/", TEXT), Span(short_name(worker, step), BOLD)
     if worker.questions and not worker.phase.is_settled:
@@ -52,13 +63,13 @@ def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
         asked = Span(" waits for your answer. ", TEXT)
         return words(mark, *name, asked, "It keeps its slot; its time limit is paused.")
     if worker.served is not None:
-        end = (
-            "H stops it." if worker.served.state is not ServedState.ENDED else "H starts it again."
-        )
-        return words(*name, Span(f": its program {served_text(worker.served)} ", TEXT), end)
+        is_over = worker.served.state is ServedState.ENDED
+        follows = "{serve} starts it again." if is_over else "{serve} stops it."
+        program = Span(f": its program {served_text(worker.served)} ", TEXT)
+        return words(*name, program, with_keys(follows, key_of))
     told = _TOLD.get(worker.phase, _running)
     fact, follows = told(worker, step, now)
-    return words(*name, Span(f"{fact} ", TEXT), follows)
+    return words(*name, Span(f"{fact} ", TEXT), with_keys(follows, key_of))
 
 
 def nothing_here(said: str, scene: Scene) -> list[Row]:
@@ -87,24 +98,24 @@ def _finished(worker: WorkerView, step: StepView, _: float) -> _Said:
 def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if worker.in_the_way:
         what = f"your edits in {edits_text(worker)} are in the way"
-        return f" could not land: {what}.", "m shows your choices; nothing was written."
+        return f" could not land: {what}.", "{merge} shows your choices; nothing was written."
     if Badge.LAND_REFUSED in worker.badges and worker.undone is None:
         why = worker.error or "the target refused it"
         return ended(f" could not land: {why}"), "Nothing was written."
     if Badge.APPROVED in worker.badges:
-        return " is approved.", "L lands it."
+        return " is approved.", "{land} lands it."
     if undone := undone_text(worker):
-        return f": {undone}.", "It can land again: a, then L."
+        return f": {undone}.", "It can land again: {yes}, then {land}."
     if step.is_choice_due:
         others = "The others stay on their branches when you choose."
         return f" is one of {len(step.workers)} candidates.", others
-    return " waits for your review.", "It holds no slot; d opens its diff."
+    return " waits for your review.", "It holds no slot; {diff} opens its diff."
 
 
 def _landing(worker: WorkerView, step: StepView, now: float) -> _Said:
     if worker.in_the_way:
         what = f"your edits in {edits_text(worker)} are out of the way"
-        return f" lands once {what}.", "m can cancel that."
+        return f" lands once {what}.", "{merge} can cancel that."
     return _running(worker, step, now)
 
 
@@ -114,7 +125,7 @@ def _conflicted(worker: WorkerView, _: StepView, __: float) -> _Said:
 
 def _backing_off(worker: WorkerView, _: StepView, now: float) -> _Said:
     when = countdown(worker.retry_at - now) if worker.retry_at is not None else "soon"
-    return f" tries again {when}.", "r starts at once."
+    return f" tries again {when}.", "{retry} starts at once."
 
 
 def _waiting(_: WorkerView, step: StepView, __: float) -> _Said:
@@ -123,7 +134,7 @@ def _waiting(_: WorkerView, step: StepView, __: float) -> _Said:
 
 def _put_away(worker: WorkerView, _: StepView, __: float) -> _Said:
     why = f": {cause_text(worker)}" if worker.cause else ""
-    return ended(f" is {worker.phase.lower()}{why}"), "r tries again."
+    return ended(f" is {worker.phase.lower()}{why}"), "{retry} tries again."
 
 
 def _running(worker: WorkerView, _: StepView, now: float) -> _Said:
@@ -146,7 +157,7 @@ _TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
     Phase.QUEUED: lambda *_: (" waits for a free slot.", ""),
     Phase.STOPPING: lambda *_: (
         " was asked to stop.",
-        "x kills it now; its work is collected either way.",
+        "{no} kills it now; its work is collected either way.",
     ),
     Phase.LANDED: lambda *_: (" is landed.", ""),
     Phase.FINISHED: _finished,

@@ -1,4 +1,4 @@
-"""Hand Claude Code by what it logs in, whom it asks, and copies of the user's own settings."""
+"""Give Claude Code its login, its provider, and copies of the user's own settings."""
 
 import json
 import re

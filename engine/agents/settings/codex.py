@@ -1,4 +1,4 @@
-"""Hand Codex its login, the provider that the user works by, and copies of the user's settings.
+"""Give Codex its login, the user's provider, and copies of the user's settings.
 
 A provider of the user's own is used as it is, or the start is refused: Codex without it would send
 the code to somebody else.

@@ -1,7 +1,7 @@
 """Compare files with expected blobs, byte for byte, without starting git.
 
-A yes is a proof, whatever line ends or filters are in force: what is there is what git keeps. A no
-is none: git may see the same in other bytes, and has to be asked.
+A match is certain, whatever line endings or filters are in force. A mismatch is not: filters may
+make other bytes equal, so git has to be asked.
 """
 
 import hashlib

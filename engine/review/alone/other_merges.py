@@ -163,7 +163,7 @@ class ToolMerge(MergeReview):
         content = next((one.content for one in results if one.mode is not None), None)
         if content is None:
             raise WorkspaceError(
-                "your decisions delete the file", hint="Delete it yourself with `git rm`."
+                "your choices delete the file", hint="Delete it yourself with `git rm`."
             )
         await to_thread.run_sync(_write, self._files.merged, content)
 

@@ -179,7 +179,7 @@ def test_another_command_is_allowed_once_where_the_agent_runs_it():
 def test_another_command_is_refused_by_name_where_the_agent_runs_only_its_own():
     told = _asks_to_run(is_editable=False)
     refused = refusal(told, c.Answer(worker="a", answer="allow: uv"))
-    assert "runs only the command that it asked for" in refused.reason
+    assert "cannot run an edited command" in refused.reason
     assert "deny" in refused.hint
     ruling(told, c.Answer(worker="a", answer="allow"))
 

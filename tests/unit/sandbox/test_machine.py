@@ -174,8 +174,8 @@ def test_on_landlock_a_hole_for_sockets_opens_them_all():
 def test_a_hole_that_leads_nowhere_is_told():
     holes = SandboxHoles(paths=("/usr", "~/.npmrc", "relative", "/nowhere:rw"), ssh_agent=True)
     said = files_row(FULL, holes).reason
-    assert "opened by you, but missing: ~/.npmrc, relative, /nowhere:rw" in said
-    assert "opened by you: /usr" in said
+    assert "openings that you allow, but missing: ~/.npmrc, relative, /nowhere:rw" in said
+    assert "openings that you allow: /usr" in said
 
 
 def test_an_open_network_is_told_as_it_is():

@@ -53,7 +53,7 @@ async def test_candidates_stand_beside_each_other_with_figures_and_consensus():
 async def test_a_hunk_is_taken_left_out_and_both_are_undone():
     async with Comparing() as console:
         await console.do("mark")
-        await console.shows("■ take A", "■ 1 from A", "check not run on this mix")
+        await console.shows("■ take A", "■ 1 from A", "check not run on this composite")
         assert pane_of(console).at == 1
         await console.do("up", "no")
         assert pane_of(console).taken == {}
@@ -123,11 +123,11 @@ async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
         await console.shows("! refused: no hunk is taken")
         await console.do("mark", "down", "right", "right", "mark", "check")
         assert console.port.wove == [("k1", "k5")]
-        await console.shows("✓ this mix, implement/woven: passed in its own tree")
+        await console.shows("✓ this composite, implement/woven: passed in its own tree")
         await console.do("down", "mark")
-        await console.shows("check stale, not run on this mix")
+        await console.shows("check stale, not run on this composite")
         await console.do("merge")
-        await console.shows("m refused: the mix is not made yet")
+        await console.shows("m refused: the composite is not made yet")
 
 
 async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():

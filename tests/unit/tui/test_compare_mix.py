@@ -13,7 +13,7 @@ async def test_the_mix_of_what_is_taken_is_shown_before_the_pairs():
         assert console.port.mixed == []
         await console.shows("implement/worker_1 → implement/worker_3")
         await console.do("leave", "mark", "mark", "diff")
-        await console.shows("the mix of 2 hunks, compared with their base", "_parse_quoted()")
+        await console.shows("the composite of 2 hunks, compared with their base", "_parse_quoted()")
         assert console.port.mixed == [("k1", "k3")]
         assert console.port.wove == []
         await console.do("diff")

@@ -44,7 +44,7 @@ async def test_work_that_raises_is_said_and_the_console_goes_on(tmp_path: Path):
     options = Options(clock=lambda: NOW, is_plain=False, memory=tmp_path / "console.json")
     async with opened(options=options) as console:
         console.screen.begin(broken)
-        await console.shows("plait made an error: ValueError: no such thing")
+        await console.shows("internal error in plait: ValueError: no such thing")
         assert failures(console) == ["ValueError('\\x1b]0;x\\x07no such thing\\nat all')"]
         log = tmp_path / "console.log"
         assert "in broken" in log.read_text()
@@ -63,7 +63,7 @@ async def test_a_group_of_one_is_said_as_what_is_in_it():
 
     async with opened() as console:
         console.screen.begin(broken)
-        await console.shows("plait made an error: KeyError: 'gone'")
+        await console.shows("internal error in plait: KeyError: 'gone'")
         assert failures(console) == ["KeyError('gone')"]
 
 

@@ -52,13 +52,13 @@ async def test_the_riskiest_stands_first_with_its_reasons_and_the_cursor_stays(
         assert _order(console, *names) == list(names)
         here = pane.key
         await console.do("show_order")
-        await console.shows("the files stand by risk", "changes public names", "touched by 2")
+        await console.shows("the files are sorted by risk", "changes public names", "touched by 2")
         assert _order(console, *names) == ["io.py", "uv.lock", "reader.py", "quotes.bin"]
         assert pane.key == here
         await console.do("first", "unit_down")
         assert pane.path == LOCK  # the hunks stand in the order of the list
         await console.do("show_order")
-        await console.shows("the files stand as git lists them")
+        await console.shows("the files are in git's order")
         assert _order(console, *names) == list(names)
         assert pane.path == LOCK
 

@@ -61,7 +61,7 @@ def test_an_answer_that_is_read_twice_is_one():
 @pytest.mark.parametrize("cells", [40, 80, 140])
 def test_a_thread_is_one_box_in_the_order_that_it_was_said(cells: int):
     reply = _SENT._replace(text="Then say so in the code.", is_sent=False, id=0)
-    rows = thread_rows([_SENT._replace(answers=("Because of x.", "")), reply], cells)
+    rows = thread_rows([_SENT._replace(answers=("Because of x.", "")), reply], cells, "a")
     text = text_of(rows)
     order = ("you, line 88", "why?", "agent", "Because", "Then say so", "not sent yet")
     places = [text.index(part) for part in order]

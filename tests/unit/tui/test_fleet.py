@@ -42,6 +42,10 @@ KEYS = {
 }
 
 
+def _key(idea: str) -> str:
+    return KEYS.get(idea, "?")
+
+
 def _scene(view: EngineView | None = None, **more: object) -> Scene:
     view = view or csvlite()
     return Scene(view=view, run=view.runs[0] if view.runs else None, now=NOW, keys=KEYS, **more)  # type: ignore[arg-type]
@@ -258,7 +262,7 @@ def test_a_worker_of_a_plain_folder_says_why_it_has_no_figures_of_a_change():
     assert "a plain folder has no diff" in text_of(
         tile(one, step, _scene(view), (60, 12), is_focused=False)
     )
-    assert "plain folder" in text_of([sentence_of(one, step, NOW)])
+    assert "plain folder" in text_of([sentence_of(one, step, NOW, _key)])
     assert "look in /w" in why_not("diff", one, step, is_opened=False)
     kept = replace(one, phase=Phase.FINISHED, change=Change(files=2, artifacts=("a", "b")))
     rows = tile(kept, step, _scene(view), (60, 12), is_focused=False)
@@ -427,7 +431,7 @@ def test_every_phase_has_a_sentence_a_tile_a_row_and_a_card(phase: Phase):
     view = changed(csvlite(), "implement/worker_1", phase=phase)
     run = view.runs[0]
     here = run.worker("implement/worker_1")
-    assert text_of([sentence_of(here, step_of(run, here), NOW)])
+    assert text_of([sentence_of(here, step_of(run, here), NOW, _key)])
     for cells in (45, 80, 120):
         page = lay_out(_scene(view), (cells, 40), here.worker)
         assert page.place(here.worker) or cells == 45
@@ -473,7 +477,7 @@ def test_an_end_without_a_change_is_said_on_tile_row_and_message_line():
     step = step_of(run.runs[0], here)
     assert ending in text_of(tile(here, step, _scene(run), (60, 12), is_focused=False))
     assert now_text(here, step, NOW, 60) == ending
-    assert f"{ending}." in text_of([sentence_of(here, step, NOW)])
+    assert f"{ending}." in text_of([sentence_of(here, step, NOW, _key)])
 
 
 def test_beads_are_one_per_worker_and_one_bar_beyond_twelve():

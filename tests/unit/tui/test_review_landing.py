@@ -80,7 +80,7 @@ async def test_a_red_check_is_overruled_by_the_typed_word_and_by_nothing_else():
         await console.shows("check failed")
         await console.do("land")
         await console.type("yes\n")
-        await console.shows("you did not type the word")
+        await console.shows("you did not type `land`")
         assert not given.is_finished
         await console.do("land")
         await console.shows("to land it despite that; the commit will say so")

@@ -22,7 +22,7 @@ async def test_the_riskiest_stand_first_and_say_why():
         pane = console.screen.conflicts.pane
         assert [file.path for file in pane.shown.files] == [IO, ERRORS]
         await console.do("show_order")
-        await console.shows("the files stand by risk", "RISK", "nothing stands out in it")
+        await console.shows("the files are sorted by risk", "RISK", "nothing stands out in it")
         assert [file.path for file in pane.shown.files] == [ERRORS, IO]
         assert [file.path for file in pane.shown.merged] == ["b.py", "a.py"]
         assert pane.file.path == IO  # the eye stays where it was

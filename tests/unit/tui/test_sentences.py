@@ -1,6 +1,7 @@
 """Two sentences on the message line are ended and spaced as two sentences."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +14,26 @@ from engine.messages.events import OutputAppended, Told
 from engine.messages.results import Badge, UndoneLanding
 from engine.phases import Phase
 from tests.support.consoles import opened
-from tests.support.message_page import said
+from tests.support.message_page import messages, said
 from tests.support.world import NOW, FakePort, changed, csvlite
+from tui.app import Options
 from tui.words.outcomes import not_said
 from tui.words.sentences import two_sentences
 
 ROOT = Path(__file__).parents[3]
 RUNNING, REVIEW = "implement/worker_1", "port/worker_1"
 pytestmark = pytest.mark.anyio
+
+_FIXED_KEY = re.compile(
+    r"(?<![\w'…<{`./+\-])(?:[b-zB-HJ-Z](?=,? [a-z]|[.,;]? *$)"
+    r"|(?:esc|enter|(?<=[;:] )a)(?= [a-z]+s\b|[.,]))"
+)
+_OF_A_DIALOG = {
+    "enter goes there",
+    "enter revokes the one under the cursor",
+    "the current result; t, i mark the side of a line, ≠ is open",
+}
+"""Dialogs have keys that no key file changes; the letters beside a line are no keys."""
 
 
 @pytest.mark.parametrize(
@@ -131,3 +144,42 @@ def test_a_loose_join_is_noticed():
 )
 def test_a_note_is_not_said_twice(note: str, already: str, left: str):
     assert not_said(note, already) == left
+
+
+def fixed_keys(text: str) -> list[str]:
+    """Return the keys that a text names by their signs, and not by what the key table has."""
+    return _FIXED_KEY.findall(text)
+
+
+def test_a_sentence_takes_its_keys_from_the_key_table():
+    found = {
+        f"{path.relative_to(ROOT)}: {text}": keys
+        for room in ("words", "controllers", "screens")
+        for path in (ROOT / "tui" / room).rglob("*.py")
+        for text in messages(path.read_text())
+        if text not in _OF_A_DIALOG and (keys := fixed_keys(text))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("L lands it.", ["L"]),
+        ("it holds no slot; d opens its diff.", ["d"]),
+        ("It can land again: a, then L.", ["a", "L"]),
+        ("esc clears the marks.", ["esc"]),
+        ("{land} lands it, `x` too; it is a plan, and I read A plan.", []),
+    ],
+)
+def test_a_fixed_key_is_noticed(text: str, keys: list[str]):
+    assert fixed_keys(text) == keys
+
+
+async def test_a_sentence_names_the_keys_of_the_users_key_file(tmp_path: Path):
+    (tmp_path / "keys.toml").write_text('[fleet]\nland = "ctrl+y"\n')
+    options = Options(clock=lambda: NOW, is_plain=False, has_truecolor=True, config=tmp_path)
+    approved = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}))
+    async with opened(approved, options=options) as console:
+        console.app.session.worker = REVIEW
+        await console.shows("port/io.py is approved. ctrl+y lands it.")

@@ -95,7 +95,7 @@ class Candidates(Controller):
             self.session.worker = self.pane.row.worker
 
     def do_diff(self) -> None:
-        """Show the mix of what is taken, then the candidate here beside each of the others."""
+        """Show the taken composite, then the candidate here beside each of the others."""
         table, rows = self.pane.table, self.pane.rows
         if table is None or not rows:
             return
@@ -108,10 +108,10 @@ class Candidates(Controller):
         self.screen.begin(load, group="pair", exclusive=True)
 
     async def _load_pair(self, table: CandidateTable, one: str, at: int) -> None:
-        """Ask for the mix, or for a candidate beside another, and show it."""
+        """Ask for the composite, or for a candidate beside another, and show it."""
         if at == _MIX:
             keys = self.pane.keys
-            said = f"the mix of {some(len(keys), 'hunk')}, compared with their base"
+            said = f"the composite of {some(len(keys), 'hunk')}, compared with their base"
             found = await self.session.bridge.mix(table.run, table.step, keys)
         else:
             other = self.pane.rows[at].worker

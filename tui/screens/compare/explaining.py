@@ -162,8 +162,9 @@ class Explaining(Controller):
         rows.append((Span(self._letters(), MUTED),))
         rows.append(())
         rows += [(Span(line, TEXT),) for line in wrap(said.text, cells)]
-        key = self.screen.key_of("explain")
-        return [(Span(" "), *row) for row in (*rows, (), words(f"esc closes, {key} asks again"))]
+        leave, key = self.screen.key_of("leave"), self.screen.key_of("explain")
+        further = words(f"{leave} closes, {key} asks again")
+        return [(Span(" "), *row) for row in (*rows, (), further)]
 
     def _letters(self) -> str:
         """Return who the letters are that the agent was given."""

@@ -106,7 +106,7 @@ def _result_check(pane: ComparePane) -> Row:
     if woven is None or not pane.is_checked:
         stale = "stale, " if woven is not None else ""
         return words(
-            Span("· ", Ink(Role.WAITING)), Span(f"check {stale}not run on this mix ", TEXT)
+            Span("· ", Ink(Role.WAITING)), Span(f"check {stale}not run on this composite ", TEXT)
         )
     if woven.worker is None:
         reason = cut_end(woven.reason or "these hunks conflict", 60)
@@ -116,7 +116,7 @@ def _result_check(pane: ComparePane) -> Row:
     mark = Span("✓ ", Ink(Role.DONE)) if woven.check.passed else Span("✗ ", Ink(Role.FAILED))
     verdict = verdict_of(woven.check, is_stale=False, has_claimed=False)
     said = str(verdict or "check failed")
-    return words(mark, Span(f"this mix, {woven.worker}: {said} ", TEXT))
+    return words(mark, Span(f"this composite, {woven.worker}: {said} ", TEXT))
 
 
 def chip(column: int, *, is_here: bool) -> Span:

@@ -182,7 +182,9 @@ class CompareScreen(Board):
         has_more = len(self.pane.rows) > _PAIR or self.pane.taken
         more = f", {diff} goes to the next one" if has_more else ""
         said = Span(f" {self.candidates.pair_said}", BOLD)
-        self.query_one("#pair-head", Inked).show([words(said, f"   esc closes{more}"), ()])
+        self.query_one("#pair-head", Inked).show(
+            [words(said, f"   {self.key_of('leave')} closes{more}"), ()]
+        )
         pair.set_split(is_split=self.size.width >= _SPLIT_FROM)
         view = self.query_one(DiffView)
         view.pane = pair
@@ -203,7 +205,8 @@ class CompareScreen(Board):
         spot = self.pane.spot
         if spot is None:
             return []
-        rows: list[Row] = [words(Span(f" {spot.path}:{spot.line}", BOLD), "   esc closes"), ()]
+        closes = f"   {self.key_of('leave')} closes"
+        rows: list[Row] = [words(Span(f" {spot.path}:{spot.line}", BOLD), closes), ()]
         for hunk in spot.hunks:
             who = ", ".join(hunk.alike or hunk.candidates)
             taken = self.pane.is_taken(spot, hunk)

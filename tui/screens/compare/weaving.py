@@ -28,7 +28,7 @@ class Weaving(Controller):
             return self._why_not_check()
         if idea == "merge" and not self.composite:
             check = self.screen.key_of("check")
-            return f"the mix is not made yet; {check} makes it"
+            return f"the composite is not made yet; {check} makes it"
         return ""
 
     @property

@@ -59,6 +59,8 @@ class Shape:
     has_generated: bool = False
     ignores_blanks: bool = False
     comments: Sequence[Comment] = ()
+    key_to_apply: str = ""
+    """The key that applies a suggestion, as it is written on screen."""
     about: str = ""
     told: Mapping[str, str] = field(default_factory=dict)
     """By file: the one who decided it, where conflicts were decided."""

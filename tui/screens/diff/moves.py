@@ -72,7 +72,8 @@ class Moving(Controller):
     # Searching.
 
     def do_search(self) -> None:
-        note = "n and N go to the next and previous hit; esc ends the search"
+        onward, back, leave = map(self.screen.key_of, ("next", "previous", "leave"))
+        note = f"{onward} and {back} go to the next and previous hit; {leave} ends the search"
         self.screen.write(Writing("search", note, self._search, key="search diff"))
 
     def _search(self, text: str) -> None:

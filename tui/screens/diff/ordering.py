@@ -33,7 +33,7 @@ class Ordering(Controller):
         if self.is_by_risk or diff is None or here is None:
             self.is_by_risk = False
             pane.set_risks({})
-            self.screen.say("the files stand as git lists them")
+            self.screen.say("the files are in git's order")
             return
         if diff.is_live:
             self.refuse("show_order", f"{here.worker} still writes it")
@@ -51,7 +51,7 @@ class Ordering(Controller):
 def _said(diff: ChangeDiff, risks: Mapping[str, FileRisk]) -> tuple[str, ...]:
     """Return what the list says; of a file alone there is no list, so its reasons."""
     if len(diff.files) > 1:
-        return ("the files stand by risk, the riskiest first",)
+        return ("the files are sorted by risk, highest first",)
     known = risks.get(diff.paths[0]) if diff.files else None
     reasons = "; ".join(map(clean, known.reasons)) if known else ""
     return (f"it is the only file: {reasons or _NOTHING}",)

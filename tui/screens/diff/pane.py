@@ -496,4 +496,5 @@ class DiffPane:
         return next(iter(self._lines(place)), None)
 
     def _comment_rows(self, place: Place, cells: int) -> Sequence[Row]:
-        return thread_rows(self.shape.thread(place), cells, is_stale=place.hunk < 0)
+        key, is_stale = self.shape.key_to_apply, place.hunk < 0
+        return thread_rows(self.shape.thread(place), cells, key, is_stale=is_stale)

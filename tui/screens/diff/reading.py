@@ -48,6 +48,7 @@ class Reading(Controller):
     def __init__(self, screen: Board) -> None:
         super().__init__(screen)
         self.pane = DiffPane(seen=self.session.seen, comments=self.session.comments)
+        self.pane.shape.key_to_apply = self.screen.key_of("yes")
         self.against = ""
         self.reason = ""
         self._since = ""

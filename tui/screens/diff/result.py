@@ -44,7 +44,7 @@ class Result(Controller):
 
     def _by_word(self, worker: WorkerView, tree: str, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "you did not type the word")
+            self.refuse("land", "you did not type `land`")
             return
         self._begin(worker, tree, is_despite_check=True)
 
@@ -59,9 +59,8 @@ class Result(Controller):
         if isinstance(found, str) or isinstance(before, str):
             self.refuse("land", found if isinstance(found, str) else str(before))
         elif not found.is_finished:
-            self.screen.say(
-                Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, found), TEXT)
-            )
+            again = made_again(before, found, self.screen.key_of("land"))
+            self.screen.say(Span("✗ ", Ink(Role.FAILED, bold=True)), Span(again, TEXT))
         else:
             self.screen.say(
                 Span("… ", Ink(Role.RUNNING)), Span("landing exactly this result", TEXT)

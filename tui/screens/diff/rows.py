@@ -99,7 +99,8 @@ class DiffPainter:
             case Part.HUNK:
                 return [self._hunk_row(place, file, cells)]
             case Part.COMMENT:
-                return thread_rows(self.shape.thread(place), cells, is_stale=place.hunk < 0)
+                key, is_stale = self.shape.key_to_apply, place.hunk < 0
+                return thread_rows(self.shape.thread(place), cells, key, is_stale=is_stale)
             case Part.BLANK:
                 return [fit((), cells)]
             case _:

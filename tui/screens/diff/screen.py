@@ -124,16 +124,15 @@ class DiffScreen(Board):
 
     def sentence(self, scene: Scene) -> Row:
         if self.pane.anchor is not None:
-            return words(
-                Span(f"{some(len(self.pane.range()), 'line')}. ", TEXT),
-                "c comments on it, esc leaves the range.",
-            )
+            comment, leave = self.key_of("comment"), self.key_of("leave")
+            follows = f"{comment} comments on it, {leave} leaves the range."
+            return words(Span(f"{some(len(self.pane.range()), 'line')}. ", TEXT), follows)
         if self.pane.query:
             hits = self.pane.hits()
             have = "line has" if hits == 1 else "lines have"
             return words(Span(f"/{self.pane.query}  ", TEXT), f"{hits} {have} it")
         worker, step = self.session.worker_view, self.session.step_view
-        return sentence_of(worker, step, scene.now) if worker and step else ()
+        return sentence_of(worker, step, scene.now, self.key_anywhere) if worker and step else ()
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view

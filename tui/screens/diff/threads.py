@@ -13,7 +13,9 @@ _EDGE = Ink(Role.ACCENT)
 _MOST, _LEAST = 80, 20
 
 
-def thread_rows(thread: Sequence[Comment], cells: int, *, is_stale: bool = False) -> list[Row]:
+def thread_rows(
+    thread: Sequence[Comment], cells: int, key_to_apply: str, *, is_stale: bool = False
+) -> list[Row]:
     """Return a thread in its box under the line that it is about."""
     width = max(min(cells - 16, _MOST), _LEAST)
     rows: list[Row] = []
@@ -27,7 +29,7 @@ def thread_rows(thread: Sequence[Comment], cells: int, *, is_stale: bool = False
             rows.append(_rule("├", " agent ", width))
             said = (text for line in answer.split("\n") for text in wrap(line, width - 4) or [""])
             rows += [_line(Span(text, TEXT), width) for text in said]
-    rows.append(_foot(_state(thread[-1], is_stale=is_stale), width))
+    rows.append(_foot(_state(thread[-1], key_to_apply, is_stale=is_stale), width))
     return [fit(row, cells) for row in rows]
 
 
@@ -38,10 +40,10 @@ def _title(comment: Comment) -> str:
     return f" {'you suggest' if comment.suggestion is not None else 'you'}, {lines} "
 
 
-def _state(last: Comment, *, is_stale: bool) -> str:
+def _state(last: Comment, key_to_apply: str, *, is_stale: bool) -> str:
     state = "answered" if last.answers else "sent" if last.is_sent else "not sent yet"
     if last.suggestion is not None and not last.is_sent:
-        state = "not sent yet; a applies it"
+        state = f"not sent yet; {key_to_apply} applies it"
     return f"{state}; the code has changed since" if is_stale else state
 
 

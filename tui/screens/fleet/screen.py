@@ -144,7 +144,7 @@ class FleetScreen(Board):
                 "Nothing has been written to ", Span(scene.view.repository, TEXT), " so far."
             )
         worker, step = self.session.worker_view, self.session.step_view
-        return sentence_of(worker, step, scene.now) if worker and step else ()
+        return sentence_of(worker, step, scene.now, self.key_anywhere) if worker and step else ()
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view

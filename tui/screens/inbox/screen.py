@@ -199,7 +199,11 @@ class InboxScreen(Board):
 
     def sentence(self, scene: Scene) -> Row:
         here, run = self._current(), scene.run
-        return sentence_of(here, step_of(run, here), scene.now) if here and run else ()
+        return (
+            sentence_of(here, step_of(run, here), scene.now, self.key_anywhere)
+            if here and run
+            else ()
+        )
 
     def hints(self) -> Sequence[str]:
         here = self._current()
@@ -288,7 +292,7 @@ class InboxScreen(Board):
             put_off.symmetric_difference_update({name})
 
         toggle()
-        said = f"{name} is put off" if name in put_off else f"{name} is back"
+        said = f"{name} is put off" if name in put_off else f"{name} is no longer put off"
         self.session.remember(Undoable(said, toggle, toggle))
         self.say(said)
 

@@ -190,9 +190,8 @@ class Conflicts(Controller):
     def _went_on(self, before: "ConflictView", now: "ConflictView", said: str) -> None:
         """Say whether it goes on, or that the target moved and the merge was made again."""
         if not now.is_finished:
-            self.screen.say(
-                Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, now), TEXT)
-            )
+            again = made_again(before, now, self.screen.key_of("land"))
+            self.screen.say(Span("✗ ", Ink(Role.FAILED, bold=True)), Span(again, TEXT))
         elif self.session.is_alone:
             self.screen.app.exit()  # it was opened for this; the shell says what is left to do
         elif now.is_of_base or now.doing:
@@ -231,7 +230,7 @@ class Conflicts(Controller):
         if self.pane.risks:
             self.pane.risks = {}
             self._take_in(await self.read(raw.run, raw.worker))
-            self.screen.say("the files stand as git lists them")
+            self.screen.say("the files are in git's order")
             return
         found = await self.session.bridge.risks(raw.run, raw.worker)
         if isinstance(found, str):
@@ -241,7 +240,7 @@ class Conflicts(Controller):
         elif _is_of(self.pane.raw, raw):
             self.pane.risks = {one.path: one for one in found}
             self.pane.show(raw)
-            self.screen.say("the files stand by risk, the riskiest first")
+            self.screen.say("the files are sorted by risk, highest first")
 
     async def regenerate(self, action: Regenerate) -> None:
         """Let a command make a file anew, and show what it made; the eye stays where it is."""

@@ -35,7 +35,7 @@ class Finishing(Controller):
 
     def _finish_by_word(self, tree: str | None, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.refuse("land", "you did not type the word")
+            self.refuse("land", "you did not type `land`")
             return
         self._finish(tree, is_despite_check=True)
 

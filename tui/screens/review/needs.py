@@ -107,6 +107,11 @@ class Needs(Controller):
         asked = hunk.asked if hunk else ""
         return f"{asked} has been asked already" if asked else self.hunk(idea)
 
+    def comment(self, _: str) -> str:
+        """Return why a conflict has no comments, and the key to use instead."""
+        key = self.screen.key_of("retry_with")
+        return f"a conflict cannot have comments; {key} retries the worker with your feedback"
+
     def forget(self, _: str) -> str:
         """Return why no remembered answer can be forgotten."""
         offer = self.pane.offer
@@ -179,9 +184,6 @@ NEEDS: Mapping[str, _Need] = {
     "yes": _Need(Needs.approve, of_conflict=False),
     "no_wide": _Need(Needs.give_up),
     **dict.fromkeys(("open", "next", "previous", "left", "right", "copy", "copy_name"), _Need()),
-    "comment": _Need(
-        _because("a conflict cannot have comments; R retries the worker with your feedback"),
-        of_conflict=False,
-    ),
+    "comment": _Need(Needs.comment, of_conflict=False),
 }
 """The needs of each idea. An idea that is not here needs what it needs on any screen."""

@@ -114,7 +114,7 @@ _RULES = {
     "asked": "as the agent proposes",
     "assisted": "as the assistant proposes",
     "renamed": "one side's edit, the other's names",
-    "whitespace": "without the change of white space",
+    "whitespace": "without the change of whitespace",
     "contained": "the side that includes the other",
     "newer": "the newer version",
     "superseded": "the side that changes more",

@@ -37,7 +37,7 @@ def ended(view: ConflictView) -> list[str]:
     if not view.is_finished:
         waiting = [file.path for file in view.files if not file.is_resolved]
         left = f"still open: {_named(waiting)}" if waiting else "everything is resolved"
-        kept = " Your decisions are kept: run the same command to continue."
+        kept = " Your choices are kept: run the same command to continue."
         return [f"Nothing was written; {left}.{kept if view.decisions else ''}"]
     names = _named([file.path for file in view.files])
     said = [f"{names}: {_PURPOSES.get(view.doing, _FILES).written}."]

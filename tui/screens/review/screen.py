@@ -198,7 +198,8 @@ class ReviewScreen(Board):
             if times == 1:
                 self.action_idea(rest)
         elif pane.picking:
-            self.say_refused("the proposal", "you are picking lines", "esc ends it")
+            ends = f"{self.key_of('leave')} ends it"
+            self.say_refused("the proposal", "you are marking lines", ends)
         else:
             pane.cursor = int(rest)
             if times > 1:

@@ -32,10 +32,13 @@ class OwnTexts(Controller):
         ends = "\r\n" if _ends_all(draft, "\r\n") else "\n"
         draft = draft.replace(ends, "\n")
         if not _can_be_typed(draft):
+            sides = ("take_target", "take_incoming", "take_both")
+            target, incoming, both = map(self.screen.key_of, sides)
+            whole = self.screen.key_of("edit_all")
             self.refuse(
                 "edit",
                 "it contains characters that you cannot type",
-                f"t, i and b keep them; {self.screen.key_of('edit_all')} edits the whole file",
+                f"{target}, {incoming} and {both} keep them; {whole} edits the whole file",
             )
             return
         path, line = pane.raw.files[matter.file].path, hunk.line

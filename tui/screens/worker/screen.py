@@ -74,9 +74,9 @@ class WorkerScreen(Board):
                 with ContentSwitcher(initial=self.reading.tab, id="tab"):
                     with Vertical(id=LOG):
                         yield LogView(self.reading.log)
-                        yield SearchLine(
-                            "n and N go to the next and previous hit", self.session.ahead
-                        )
+                        onward, back = self.key_of("next"), self.key_of("previous")
+                        hits = f"{onward} and {back} go to the next and previous hit"
+                        yield SearchLine(hits, self.session.ahead)
                     for tab in TABS:
                         yield Rows(id=tab.name)
                     for name in self.terminals:
@@ -223,7 +223,7 @@ class WorkerScreen(Board):
 
     def sentence(self, scene: Scene) -> Row:
         worker, step = self.session.worker_view, self.session.step_view
-        return sentence_of(worker, step, scene.now) if worker and step else ()
+        return sentence_of(worker, step, scene.now, self.key_anywhere) if worker and step else ()
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view

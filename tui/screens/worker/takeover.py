@@ -39,7 +39,8 @@ class TakeOver(Controller):
     def why_not(self, idea: str) -> str:
         worker = self.session.worker_view
         if idea == "take_over" and worker is not None and not worker.has_screen:
-            return f"{worker.agent or 'its agent'} has no terminal; s sends it a message"
+            key = self.screen.key_of("steer")
+            return f"{worker.agent or 'its agent'} has no terminal; {key} sends it a message"
         return ""
 
     def do_take_over(self) -> None:
