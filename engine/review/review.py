@@ -341,14 +341,14 @@ class Review:
         known.update(os.fsencode(one.path) for one in self.evidence.merged if one.kind != "D")
         if not command or name not in known:
             raise WorkspaceError(
-                f"no command makes {path} anew",
+                f"no command regenerates {path}",
                 hint="Name one in the manifest: `review: {regenerate: {FILE: COMMAND}}`.",
             )
         rest = await to_thread.run_sync(beside, self.session, self._is_generated)
         results = rest.results()
         if results is None:
             first = [p for p in self.open_paths if not self._is_generated(os.fsencode(p))]
-            raise WorkspaceError(f"{path} is made from the rest: decide {', '.join(first)} first")
+            raise WorkspaceError(f"{path} is made from the rest: resolve {', '.join(first)} first")
         merged = await entries_of(self.repo, self.merged.tree, [name])
         before = await self._generated_before(frozenset(one.path for one in results))
         tree = await result_tree(self.repo, self.merged, self.conflicts, (*results, *before))

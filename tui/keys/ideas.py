@@ -110,7 +110,7 @@ EVERYWHERE = (
     Idea("leave", ("escape",), "close this, or clear a search, a range or marks"),
     Idea("back", ("q",), "back one screen; on Fleet: leave the console"),
     Idea("palette", (":", "ctrl+p"), "every action of this screen with its key"),
-    Idea("help", ("?",), "these keys, and why some are grey"),
+    Idea("help", ("?",), "these keys, and why some are gray"),
     Idea("quit", ("ctrl+c",), "same as q on Fleet; never stops an agent"),
     Idea("quit_now", ("ctrl+q",), "leave at once; agents keep running"),
     Idea("to_shell", ("ctrl+z",), "to the shell and back"),
@@ -139,7 +139,7 @@ PALETTE_ONLY = (
 
 SHOWING = (
     Idea("show_split", (",s",), "split, unified, or by width"),
-    Idea("show_space", (",w",), "white space"),
+    Idea("show_space", (",w",), "whitespace"),
     Idea("show_long", (",l",), "long lines: cut off or wrapped"),
     Idea("show_times", (",t",), "time stamps"),
     Idea("show_invisible", (",i",), "invisible characters"),
@@ -161,7 +161,7 @@ REVIEWING = (
     Idea("take_first", ("7",), "the first proposal"),
     Idea("take_second", ("8",), "the second proposal"),
     Idea("take_third", ("9",), "the third proposal"),
-    Idea("regenerate", ("gm",), "make a generated file anew, by its command"),
+    Idea("regenerate", ("gm",), "regenerate a file, by its command"),
 )
 """Ideas that only Review has: the sides of a conflict, and what is offered for it."""
 

@@ -66,10 +66,10 @@ gb    | .             | .             | .             | .             | the base
 7     | .             | .             | .             | .             | first         | .
 8     | .             | .             | .             | .             | second        | .
 9     | .             | .             | .             | .             | third         | .
-gm    | .             | .             | .             | .             | file anew     | .
+gm    | .             | .             | .             | .             | regenerate    | .
 gy    | .             | .             | .             | differently   | .             | .
 ,s    | .             | .             | split         | .             | columns       | .
-,w    | .             | .             | white space   | .             | white space   | .
+,w    | .             | .             | whitespace    | .             | whitespace    | .
 ,l    | .             | wrap          | wrap          | .             | .             | .
 ,t    | .             | timestamps    | .             | .             | .             | .
 ,i    | .             | .             | spaces        | .             | .             | .
