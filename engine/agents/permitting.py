@@ -1,7 +1,8 @@
 """Decide permissions that need no human: by the sandbox that contains the act, or by rules.
 
 A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bash(git *)`); `*` and
-`?` stand for anything. What is denied is denied even if something else allows it.
+`?` stand for anything, but a part of a command allows no other command behind it. What is denied
+is denied even if something else allows it.
 """
 
 import re
@@ -13,6 +14,7 @@ from engine.agents.contract import LaunchRequest
 from engine.agents.records import line_of
 from engine.errors import AgentError
 from engine.legible import hides
+from engine.messages.asked import covers, parts_of
 from engine.plan.model import PermissionMode
 
 _DANGERS = {
@@ -73,20 +75,26 @@ def decide(request: LaunchRequest, tool: str, *details: str) -> tuple[bool, str]
         details: The whole of what it is about; several are allowed only if each is.
     """
     permissions = request.permissions
-    denying = [_matching(permissions.deny, tool, detail) for detail in details]
+    denying = [_denying(permissions.deny, tool, detail) for detail in details]
     if any(denying):
         return False, next(filter(None, denying))
     if permissions.mode is PermissionMode.AUTO:
         return (True, CONTAINED) if request.is_confined else None
     if permissions.mode is PermissionMode.ASK:
         return None
-    allowing = [_matching(permissions.allow, tool, detail) for detail in details]
+    allowing = [_allowing(permissions.allow, tool, detail) for detail in details]
     return (True, allowing[0]) if all(allowing) else None
 
 
-def _matching(patterns: Iterable[str], tool: str, detail: str) -> str:
-    """Return the first pattern that the tool matches, alone or with its detail."""
-    names = (tool, f"{tool}({detail})")
+def _allowing(patterns: Iterable[str], tool: str, detail: str) -> str:
+    """Return the first pattern that covers the tool, or the tool with its detail."""
+    about = f"{tool}({detail})"
+    return next((p for p in patterns if fnmatchcase(tool, p) or covers(p, about)), "")
+
+
+def _denying(patterns: Iterable[str], tool: str, detail: str) -> str:
+    """Return the first pattern that matches the tool, or any command of its detail."""
+    names = (tool, f"{tool}({detail})", *(f"{tool}({part})" for part in parts_of(detail)))
     return next((p for p in patterns if any(fnmatchcase(name, p) for name in names)), "")
 
 

@@ -1,17 +1,17 @@
 """Give a merge of the user's own the help that the manifest names, through the folder's engine."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from anyio import to_thread
+from anyio import from_thread, to_thread
 
 from engine.api.plans import read_inside
 from engine.api.reaching import reach
-from engine.errors import AgentError
+from engine.errors import AgentError, GitFailed
 from engine.git.runner import Repo
 from engine.limits import Limits, Usage
 from engine.merge import Formatted, OutsideAnswer
@@ -56,7 +56,7 @@ class EngineHelp:
         """Return files as their formatters write them; those that cannot be are missing.
 
         Raises:
-            EngineError: The surroundings cannot be made.
+            EngineError: The environment cannot be made.
         """
         asked = tuple(
             ThreeTexts(
@@ -117,36 +117,64 @@ async def own_help(
     if repo.worktree is None:
         return None
     top = Path(repo.worktree)
-    data = await _manifest(repo, top / _MANIFEST)
-    if data is None:
+    own = await to_thread.run_sync(_own_commit, Path(repo.git_dir))
+    if own is None:
         return None
-    return EngineHelp(top, env, await to_thread.run_sync(_plan, data, top))
+    if await _has(repo, own):
+        data, read = await _blob(repo, own, _MANIFEST), _reading(repo, own)
+    elif await repo.read("ls-files", "-z", "--", _MANIFEST):
+        return None  # a side of the merge brings it
+    else:
+        read = partial(read_inside, top)
+        try:
+            data = await to_thread.run_sync((top / _MANIFEST).read_bytes)
+        except FileNotFoundError:
+            return None
+    return EngineHelp(top, env, await to_thread.run_sync(_plan, data, read))
 
 
-def _plan(data: bytes, top: Path) -> Plan:
+def _plan(data: bytes, read: Callable[[str], bytes]) -> Plan:
     """Return a plan with the manifest's sandbox and rules; its one worker is never started."""
-    manifest = load_manifest(data, file=_MANIFEST, read=partial(read_inside, top))
+    manifest = load_manifest(data, file=_MANIFEST, read=read)
     assist = manifest.review.assist
     agents = (assist.agent,) if assist else ("claude",)
     return plan_from_prompts(["help with a merge"], agents, manifest=manifest)
 
 
-async def _manifest(repo: Repo, path: Path) -> bytes | None:
-    own = await to_thread.run_sync(_own_commit, Path(repo.git_dir))
-    tracked = await repo.read("ls-files", "-z", "--", _MANIFEST)
-    listed = await repo.read("ls-tree", "-z", "--full-tree", own, "--", _MANIFEST)
-    if listed:
-        return await repo.read("cat-file", "blob", f"{own}:{_MANIFEST}")
-    if tracked:  # a side of the merge brings it
-        return None
-    with suppress(FileNotFoundError):
-        return await to_thread.run_sync(path.read_bytes)
-    return None
+async def _has(repo: Repo, commit: str) -> bool:
+    return bool(await repo.read("ls-tree", "-z", "--full-tree", commit, "--", _MANIFEST))
 
 
-def _own_commit(git_dir: Path) -> str:
-    """Return the commit of the user's own branch; while it is rebased, HEAD is another one."""
-    for kind in ("rebase-merge", "rebase-apply"):
+async def _blob(repo: Repo, commit: str, path: str) -> bytes:
+    return await repo.read("cat-file", "blob", f"{commit}:{path}")
+
+
+def _reading(repo: Repo, commit: str) -> Callable[[str], bytes]:
+    """Return what reads the files that the manifest names, from its own commit, in a thread."""
+
+    def read(path: str) -> bytes:
+        try:
+            return from_thread.run(_blob, repo, commit, os.path.normpath(path))
+        except GitFailed as failed:
+            raise FileNotFoundError(2, "your branch has no such file", path) from failed
+
+    return read
+
+
+_STARTS = ("rebase-merge/orig-head", "rebase-apply/orig-head", "sequencer/head")
+_SERIES = ("rebase-merge", "rebase-apply", "sequencer")
+"""Under way in these, HEAD is the last commit that was applied, which may be anybody's."""
+
+
+def _own_commit(git_dir: Path) -> str | None:
+    """Return the commit of the user's own branch before a series began to be applied to it.
+
+    None where nobody knows that commit: nothing is asked and nothing runs then.
+    """
+    for name in _STARTS:
         with suppress(OSError):
-            return (git_dir / kind / "orig-head").read_text(encoding="ascii").strip()
-    return "HEAD"
+            return (git_dir / name).read_text(encoding="ascii").strip()
+    if (git_dir / "rebase-apply/applying").exists():  # `git am`
+        with suppress(OSError):
+            return (git_dir / "ORIG_HEAD").read_text(encoding="ascii").strip()
+    return None if any((git_dir / name).exists() for name in _SERIES) else "HEAD"

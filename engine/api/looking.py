@@ -175,7 +175,7 @@ def _inside(project: Path, source: Path) -> bytes:
 
 
 async def _unheld(plan: Plan, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return agents that act without asking where nothing keeps them to their own files."""
+    """Warn if this machine does not keep agents that decide for themselves from other files."""
     free = {
         planned.agent.name
         for step in plan.steps
@@ -188,7 +188,6 @@ async def _unheld(plan: Plan, env: Mapping[str, str]) -> tuple[str, ...]:
     files = rows[Dimension.FILES]
     if files.level is Level.ENFORCED:
         return ()
-    acting = "acts" if len(free) == 1 else "act"
     why = files.reason or f"{files.mechanism} is {files.level}"
-    who = f"{', '.join(sorted(free))} {acting} without asking"
-    return (f"{who}, and this machine enforces no file isolation: {why}",)
+    who = ", ".join(sorted(free))
+    return (f"this machine does not fully isolate your files from {who}: {why}",)

@@ -53,7 +53,8 @@ def is_id(name: str) -> bool:
 
 async def resolve(repo: Repo, revision: str, kind: str = "commit") -> str | None:
     """The object that a revision names, followed to a kind; None when it names none."""
-    ref = await to_thread.run_sync(_ref_in, repo, revision) if kind == "commit" else None
+    is_in_files = kind == "commit" and has_ref_files(await repo.configuration())
+    ref = await to_thread.run_sync(_ref_in, repo, revision) if is_in_files else None
     if ref is not None:
         return await read_ref(repo, ref)
     words = ("rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{{kind}}}")

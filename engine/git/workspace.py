@@ -394,7 +394,7 @@ async def _register(repo: Repo, wanted: WorkspaceRequest, branch: str, private: 
     """
     reason = f"plait {wanted.attempt}"
     locked = ("--lock", "--reason", reason)
-    # Forced: git counts worktrees whose folder is gone, and of the others none is on the branch.
+    # Forced: git counts those of ours whose folder is gone; nobody else's is on the branch.
     words = ("worktree", "add", "-qf", *locked, "--no-checkout", str(wanted.path), branch)
     for tries_left in (4, 3, 2, 1, 0):
         await to_thread.run_sync(_clear, wanted.path, private)

@@ -256,10 +256,10 @@ async def detach_others(repo: Repo, branch: str) -> None:
         BranchTaken: The user has it checked out.
     """
     places = await checkouts(repo)
-    path = await _held(repo, branch, places)
+    path = await _held(repo, branch, places) or await to_thread.run_sync(_away, repo, branch)
     if path is not None:
         name = branch.removeprefix("refs/heads/")
-        hint = "Switch to another branch there."
+        hint = "Switch to another branch there; if it is gone for good, run `git worktree prune`."
         raise BranchTaken(name, why=f"is checked out in {path}", hint=hint)
     gone = await to_thread.run_sync(_on_branch, repo.common_dir, branch)
     holding = {*gone, *(place.git_dir for place in places if place.branch == branch)}
@@ -267,6 +267,14 @@ async def detach_others(repo: Repo, branch: str) -> None:
     for git_dir in sorted(holding) if commit is not None else ():
         words = ("update-ref", "--no-deref", "-m", "plait: a newer attempt", "HEAD", str(commit))
         await repo.run(*words, call=WRITE, where=Where(git_dir=git_dir))
+
+
+def _away(repo: Repo, branch: str) -> str | None:
+    """Return where the user has a branch checked out on a disk that is away; git counts it too."""
+    ours = set(our_entries(repo.common_dir))
+    theirs = (one for one in _listed(Path(repo.common_dir, "worktrees")) if str(one) not in ours)
+    holding = (one for one in theirs if _first_line(one / "HEAD") == f"ref: {branch}")
+    return next((_first_line(one / "gitdir").removesuffix("/.git") for one in holding), None)
 
 
 def _on_branch(common_dir: str, branch: str) -> list[str]:

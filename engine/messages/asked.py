@@ -1,5 +1,6 @@
 """Define what agents ask humans, and the answers that are kept for later questions."""
 
+import re
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -54,6 +55,28 @@ def is_allowing(answer: str) -> bool:
     return answer == "allow" or is_other
 
 
+_JOINS = re.compile(r"[;&|`\n\r<>]|\$\(")
+"""What a shell takes for the end of one command or file name, and the beginning of another."""
+
+
+def covers(pattern: str, about: str) -> bool:
+    """Return whether a pattern allows `Tool(detail)`.
+
+    `Bash(git *)` allows `git log`, and not `git log && rm -rf ~`. A detail with several commands or
+    with something hidden is allowed only by its exact text, or by a pattern for the whole tool.
+    """
+    if not fnmatchcase(about, pattern):
+        return False
+    tool, _, detail = about.partition("(")
+    is_for_all = pattern in {about, f"{tool}(*)"} or fnmatchcase(tool, pattern)
+    return is_for_all or not (_JOINS.search(detail) or hides(detail))
+
+
+def parts_of(detail: str) -> tuple[str, ...]:
+    """Return the single commands of a shell line, as far as its signs tell."""
+    return tuple(part.strip(" \t()") for part in _JOINS.split(detail))
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeptAnswer:
     """An answer to a permission that holds from then on, until it is revoked.
@@ -86,4 +109,4 @@ class KeptAnswer:
             return False
         if not self.pattern:
             return question.text == self.asked
-        return not question.danger and fnmatchcase(question.about, self.pattern)
+        return not question.danger and covers(self.pattern, question.about)

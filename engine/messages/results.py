@@ -63,7 +63,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """The result of a check, with the tree and the surroundings it ran in.
+    """The result of a check, with the tree and the environment it ran in.
 
     Attributes:
         tree: The tree this is said of.

@@ -130,7 +130,7 @@ _PAGE = """\
 runtime:
   max_concurrent_workers: 4       # at once, in all steps
   limits: {{time_seconds: 3600}}    # for each attempt; also memory_mb, budget_usd, …
-  # auto_merge: true              # land what passed its check, without a review
+  # auto_merge: true              # land each change whose step succeeded, without a review
 
 # Every worker gets a fresh workspace. This prepares it.
 {workspace}

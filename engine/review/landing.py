@@ -333,7 +333,7 @@ class GitLandings:
     async def laid_out(
         self, state: RunState, commit: str, check: Checker
     ) -> AsyncIterator[tuple[CleanChecker, str, GitPlaces]]:
-        """Yield clean surroundings, a folder with exactly a commit's files, and its repository."""
+        """Yield a clean environment, a folder with exactly a commit's files, and its repository."""
         root = check_root(self._root, state.run)
         place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
         await anyio.to_thread.run_sync(private_folder, root)

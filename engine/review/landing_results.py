@@ -81,10 +81,10 @@ class CleanChecker(Protocol):
 
 
 class Checker(Protocol):
-    """Gives clean surroundings for one check."""
+    """Gives a clean environment for one check."""
 
     def alone(self) -> AbstractAsyncContextManager[CleanChecker]:
-        """Enter clean surroundings: nothing from before lives there, and nothing stays behind."""
+        """Enter a clean environment: nothing from before lives there, and nothing stays behind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class Landings(Protocol):
     def laid_out(
         self, state: RunState, commit: str, check: Checker
     ) -> AbstractAsyncContextManager[tuple[CleanChecker, str, GitPlaces]]:
-        """Enter clean surroundings with a folder of exactly a commit's files, and its repository.
+        """Enter a clean environment with a folder of exactly a commit's files, and its repository.
 
         Raises:
             WorkspaceError: There are no commits here.

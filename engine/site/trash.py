@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import anyio
 from anyio import to_thread
 
 from engine.beneath import remove_tree
-from engine.errors import StoreError, WorkspaceError
+from engine.errors import GitFailed, StoreError, WorkspaceError
 from engine.git.checkout import COPIES, copied, put_back
 from engine.git.recycling import Reuse, reuse_of, take_out
 from engine.git.removal import TREE, RemovalVerdict, Removed, remove, rest_of, restore
@@ -30,7 +29,6 @@ LABEL = "removed.json"
 KEPT_S = 30 * 24 * 3600.0
 """Keep what is in the trash for so many seconds."""
 _GOING = ".going-"
-_CLAIM = ".claim"
 _SOON_S = 0.02
 _MOST_UNFIT = 4
 
@@ -78,7 +76,7 @@ async def _lent(repo: Repo, folder: Path, base: str, spare: Path) -> Spare | Non
         if reuse is None:
             return None
         return await to_thread.run_sync(_taken, folder, removed, reuse, spare)
-    except (OSError, StoreError):
+    except (OSError, StoreError, GitFailed):
         return None  # a worker whose tree is made anew is better than none
 
 
@@ -124,35 +122,43 @@ async def _claimed(folder: Path, *, is_awaited: bool = False) -> AsyncIterator[b
     Whoever takes anything out of an item claims it first. The claim ends with its holder, however
     that ends.
     """
-    file = await to_thread.run_sync(_claim_file, folder)
-    if file is None:
+    claim = await to_thread.run_sync(_opened, folder)
+    if claim is None:
         yield False
         return
-    with file:
+    try:
         while True:
-            is_ours = _is_locked(file)
+            is_ours = _is_locked(claim, without=is_awaited)
             if is_ours or not is_awaited:
                 break
             await anyio.sleep(_SOON_S)  # a blocking lock in a thread could not be cancelled
         yield is_ours
+    finally:
+        os.close(claim)
 
 
-def _claim_file(folder: Path) -> BinaryIO | None:
-    """Open the file whose lock is the claim; None where there is no item."""
+def _opened(folder: Path) -> int | None:
+    """Open a folder, whose lock is the claim: that writes nothing; None where there is no item."""
     if not any((folder / name).is_file() for name in (LABEL, COPIES)):
         return None
     try:
-        return (folder / _CLAIM).open("ab")
-    except FileNotFoundError:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
         return None
 
 
-def _is_locked(file: BinaryIO) -> bool:
-    """Lock a file unless another holds its lock; return whether it is ours."""
+def _is_locked(folder: int, *, without: bool) -> bool:
+    """Lock a folder unless another holds its lock; return whether it is ours.
+
+    `without` is the answer on a file system without locks: nothing is lent there, and all else may
+    go on.
+    """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError:
+        return without
     return True
 
 
@@ -215,10 +221,12 @@ async def _brought_back(repo: Repo | None, folder: Path) -> str | None:
 def purge(trash: Path, now: float) -> None:
     """Delete what has been in the trash for long enough, and what an earlier purge left."""
     for item in trash_items(trash):
-        if now - item.at > KEPT_S and (file := _claim_file(trash / item.id)) is not None:
-            with file:
+        if now - item.at > KEPT_S and (claim := _opened(trash / item.id)) is not None:
+            try:
                 # Renamed first: half of it must never look like something that could be restored.
-                if _is_locked(file):
+                if _is_locked(claim, without=True):
                     (trash / item.id).rename(trash / f"{_GOING}{item.id}")
+            finally:
+                os.close(claim)
     for folder in trash.glob(f"{_GOING}*"):
         remove_tree(folder)  # the next clean tries again where something stays

@@ -98,12 +98,12 @@ class StrategySpec(Section):
 
 
 class IntensitySpec(Section):
-    """Stop retrying when a step restarts too often in a short time."""
+    """Stop retrying when a step retries too often in a short time."""
 
     restarts: Count = 5
-    """The most restarts of all workers of the step together."""
+    """The most retries of all workers of the step together."""
     per_minutes: Positive = 10.0
-    """The minutes in which plait counts these restarts."""
+    """The minutes in which plait counts these retries."""
 
 
 class RetrySpec(Section):
@@ -118,7 +118,8 @@ class RetrySpec(Section):
     max_delay_seconds: Positive = 300.0
     """The longest wait."""
     mode: Literal["fresh", "continue", "resume"] = "fresh"
-    """`fresh`: from the base. `continue`: from the last tree. `resume`: in the same worktree."""
+    """`fresh`: a new worktree from the base. `continue`: a new worktree with the last files.
+    `resume`: the same worktree. The last two continue the session if the agent can."""
     feedback: bool = True
     """Tell the next attempt what went wrong."""
     intensity: IntensitySpec = IntensitySpec()
@@ -137,7 +138,7 @@ class StepSpec(Section):
     site: Name | None = None
     """The site where its workers live; by default `runtime.sites.default`."""
     dependencies: tuple[StepName, ...] = ()
-    """Steps that this one waits for. It starts from their chosen and checked changes."""
+    """Steps that this one waits for. It starts from their changes (the chosen ones)."""
     files: tuple[InsidePath, ...] = ()
     """Files that plait names to the agent as its input. `{files}` puts the list into the prompt."""
     prompt: Text | None = None
@@ -198,7 +199,7 @@ class PipelineSpec(Section):
 
 
 class Manifest(Section):
-    """The whole of a `plait.yaml`."""
+    """The top level of a `plait.yaml`."""
 
     runtime: RuntimeSpec = RuntimeSpec()
     """Settings for the whole run."""
@@ -211,4 +212,4 @@ class Manifest(Section):
     personas: Mapping[Name, PersonaSpec] = Field(default_factory=dict)
     """Roles: agents with instructions of their own."""
     pipelines: tuple[PipelineSpec, ...] = ()
-    """The pipelines. A run of the manifest runs one of them. Prompts need none."""
+    """The pipelines. A run executes one of them. A run of a prompt needs none."""

@@ -137,12 +137,12 @@ persona, `runtime.agent`, and then the only entry of `agents`. An agent's name i
 placeholders in a command. The command finds `PLAIT_RUN`, `PLAIT_STEP`, `PLAIT_WORKER`,
 `PLAIT_REPLICA` and, in a matrix, `PLAIT_ITEM` in its environment.
 
-**Dependencies.** A step starts when every step that it depends on has a change that passed its
-check. That change need not have landed. The new step starts from those changes.
+**Dependencies.** A step starts when every step that it depends on has succeeded and, if that step
+has candidates, one is chosen. It starts from their changes, landed or not.
 
-**What lands.** With replicas, you choose one (`merge: choose`). Each cell of a matrix can land
-(`merge: each`). plait discards the changes of a command (`merge: none`). Set `merge` to change
-that.
+**What lands.** A single worker's change can land. With replicas, you choose one (`merge: choose`).
+Each cell of a matrix can land (`merge: each`). The change of a command never lands
+(`merge: none`), but later steps still start from it. Set `merge` to change that.
 
 **When a step has succeeded.** A worker has succeeded when its agent ended well and its check
 passed. The step's policy counts these workers:
@@ -151,9 +151,9 @@ passed. The step's policy counts these workers:
 |---|---|---|
 {policies}
 
-If you retry a worker yourself, the failure of another worker does not stop it. Workers that were
-stopped because of a failure start again once every failed worker has been retried and has
-succeeded.
+With `all`, one failure stops the other workers. Retry the failed ones: when all of them have
+succeeded, plait starts the stopped ones again. If you retry a worker yourself, a later failure of
+another worker does not stop it.
 """
 
 _PLACEHOLDERS = """\
@@ -266,7 +266,7 @@ def _models(annotation: Any, path: str) -> Iterator[tuple[str, type[BaseModel]]]
 
 
 def _section(path: str, model: type[BaseModel]) -> str:
-    title = f"### `{path}`" if path else "### The whole"
+    title = f"### `{path}`" if path else "### Top level"
     defaults = {name: kind.default for name, kind in KINDS.items()} if model is LimitsSpec else {}
     rows = [_row(key, known, defaults.get(key)) for key, known in model.model_fields.items()]
     doc = " ".join((model.__doc__ or "").split())

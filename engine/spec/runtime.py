@@ -42,7 +42,7 @@ class DatabaseSpec(Section):
     """Choose where the history of runs goes. The run's own files are always written."""
 
     strategy: Literal["per_agent", "shared"] = "per_agent"
-    """`per_agent`: SQLite files beside the repository. `shared`: also a PostgreSQL of your team."""
+    """`per_agent`: only on this machine, in SQLite. `shared`: also in your team's PostgreSQL."""
     url_env: Variable = "PLAIT_DATABASE_URL"
     """The environment variable that holds the address of the shared database."""
 
@@ -65,7 +65,8 @@ class SandboxSpec(Section):
     env: tuple[Variable, ...] = ()
     """Names of your environment variables that agents get."""
     paths: tuple[Text, ...] = ()
-    """Files and folders outside the repository that agents may read."""
+    """Files and folders outside the repository that agents may read, and with `:rw` at the
+    end also write."""
     docker: bool = False
     """Open the socket of the container daemon. An agent that has it controls the machine."""
     ssh_agent: bool = False
@@ -100,7 +101,7 @@ class RaySpec(Section):
     """Also use nodes that do not enforce `files` and `git`: agents could then reach the cluster."""
     lease_minutes: Positive | None = None
     """The longest time that agents of a node keep working without an engine, for example while your
-    laptop sleeps. The default is 1, and 30 if the run outlives its engine."""
+    laptop sleeps. The default is 1, and 30 on a detached engine."""
 
 
 class SiteSpec(Section):
@@ -127,7 +128,9 @@ class LandSpec(Section):
     """Choose how a reviewed change reaches the target branch."""
 
     style: Literal["merge", "squash", "rebase"] = "merge"
-    """`merge` keeps the worker's commits below a merge commit, if they are linear from its base."""
+    """`merge`: the worker's commits below a merge commit. `squash`: one commit. `rebase`: the
+    worker's commits on top of the target. Commits that are not linear from the base land as
+    one commit."""
 
 
 class RuntimeSpec(Section):
@@ -158,11 +161,11 @@ class RuntimeSpec(Section):
     require: tuple[Required, ...] = ()
     """The dimensions that must be *enforced* here. Otherwise the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
-    """Openings of the sandbox."""
+    """What agents get of this machine beside their own sandbox."""
     permissions: PermissionsSpec = "auto"
     """`auto` (allow all inside the sandbox; ask if there is no sandbox), `ask`, or rules."""
     auto_merge: bool = False
-    """Land every change that passed its check, in the order of the plan, without a review."""
+    """Land each change whose step succeeded, in the order of the plan, without a review."""
     cleanup_on_complete: bool = True
     """Remove workspaces afterwards, if nothing can be lost."""
     target: Text | None = None
@@ -211,7 +214,7 @@ class ReviewSpec(Section):
     """Help with conflicts. Commands run in the sandbox, as a check does."""
 
     regenerate: Mapping[InsidePath, Text] = Field(default_factory=dict)
-    """Shell commands that make generated files anew, such as `{uv.lock: uv lock}`. Each key is
+    """Shell commands that regenerate files, such as `{uv.lock: uv lock}`. Each key is
     the name of a file, or a path with a `/`; `*` matches anything."""
     format: Mapping[InsidePath, Text] = Field(default_factory=dict)
     """Shell commands that read a file and print it formatted, such as `{"*.py": ruff format -}`.

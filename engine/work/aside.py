@@ -128,7 +128,7 @@ class Asides:
         """Return files as their formatters write them, without those that cannot be formatted.
 
         Raises:
-            EngineError: The surroundings cannot be made.
+            EngineError: The environment cannot be made.
         """
         files = [
             Unformatted(

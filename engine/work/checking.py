@@ -1,7 +1,7 @@
 """Run setup and check: commands of the manifest, as attempts of the worker they serve.
 
 In a worker's own workspace they run with its HOME, temporary files and caches, which its agent
-writes. What is to prove a tree runs in clean surroundings instead.
+writes. What is to prove a tree runs in a clean environment instead.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -110,7 +110,7 @@ class Checking:
         await anyio.to_thread.run_sync(_clear, rooms)
 
     async def run_alone(self, role: str, command: str, where: "_Alone") -> CommandEnd:
-        """Run a command on a tree of ours, in clean surroundings on this machine."""
+        """Run a command on a tree of ours, in a clean environment on this machine."""
         state, effect = self._run.state, self._effect
         job = Job(
             attempt=AttemptId(state.run, effect.worker, effect.attempt, role),
@@ -166,7 +166,7 @@ def _result(command: str, end: CommandEnd, tree: str, *, is_clean: bool = False)
 
 @dataclass(frozen=True, kw_only=True)
 class _Alone:
-    """A tree of ours, its repository, and its clean surroundings."""
+    """A tree of ours, its repository, and its clean environment."""
 
     folder: str
     git: GitPlaces

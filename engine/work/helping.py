@@ -68,7 +68,7 @@ async def format_texts(
     Their own turn, behind other landings, may take long: that time does not count.
 
     Raises:
-        EngineError: The surroundings cannot be made, or the formatters take too long.
+        EngineError: The environment cannot be made, or the formatters take too long.
     """
     found: dict[bytes, Formatted | None] = {one.path: None for one in files}
     some = [one for one in files if max(map(len, one.texts)) <= _MOST_FORMATTED][:_MOST_FILES]

@@ -82,7 +82,7 @@ def wait_table() -> str:
 
 def page_table() -> str:
     """The stories and who cannot play them, as `docs/agents.md` shows them."""
-    lines = ["| story | not with |", "| --- | --- |"]
+    lines = ["| scenario | not with |", "| --- | --- |"]
     for story in STORIES:
         reasons: dict[str, list[str]] = {}
         for (one, agent), reason in CANNOT.items():

@@ -274,7 +274,7 @@ def test_a_run_that_is_to_be_weighed_asks_first(repository: Shell) -> None:
     (repository.folder / "new.txt").write_text("not committed")
     repository.env["PLAIT_SANDBOX"] = "none"
     with console_story(repository, *WEIGHED) as terminal:
-        terminal.shows("new.txt", "scripted acts without asking", "start? [Y/n]")
+        terminal.shows("new.txt", "isolate your files from scripted", "start? [Y/n]")
         terminal.press(b"n\r")
         terminal.shows("nothing was started")
         assert terminal.end() == 1

@@ -188,7 +188,6 @@ async def test_a_branch_that_the_user_has_checked_out_is_not_moved_under_them(tm
 GONE = {
     "by hand": 'rm -rf "$GONE"',
     "and pruned by git": 'rm -rf "$GONE"; git worktree prune --expire=now',
-    "of the user's too": 'rm -rf "$GONE"; git worktree add -qf ../own "$BRANCH"; rm -r ../own',
 }
 
 
@@ -211,6 +210,23 @@ async def test_a_worktree_that_is_gone_keeps_no_later_attempt_from_the_branch(
     assert first.admin is not None
     head = await to_thread.run_sync(Path(first.admin, "HEAD").read_text)
     assert head.strip() == change.head  # its folder may come back: a disk that was not mounted
+
+
+async def test_a_branch_on_a_disk_of_the_users_that_is_away_is_refused(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    first = await lab.prepare("r1/fix/worker_1@1")
+    script = 'rm -rf "$GONE"; git worktree add -qf ../own "$BRANCH"; mv ../own ../away'
+    words = ["env", f"GONE={first.path}", f"BRANCH={first.branch}", "sh", "-ec", script]
+    await to_thread.run_sync(shell, words, lab.built.path)
+
+    with pytest.raises(BranchTaken) as refused:
+        await lab.prepare("r1/fix/worker_1@2")
+    assert "/own" in str(refused.value)
+    assert "git worktree prune" in refused.value.hint
+
+    await to_thread.run_sync(shell, ["git", "worktree", "prune", "--expire=now"], lab.built.path)
+    second = await lab.prepare("r1/fix/worker_1@2")
+    assert second.branch == first.branch
 
 
 async def test_no_agent_sees_another_agents_branch_or_the_users_stash(tmp_path: Path):

@@ -105,6 +105,40 @@ async def test_a_lock_file_is_made_anew_from_the_decided_rest(own: Own, doing: s
     assert await own.is_clean()
 
 
+FOREIGN = yaml.safe_dump({"review": {"regenerate": {"*.lock": "touch foreign"}}})
+SERIES = {
+    "am": ("am", "-q", "-3", "../series"),
+    "cherry-pick": ("cherry-pick", "main~1..theirs"),
+    "rebase": ("rebase", "-q", "theirs"),
+}
+
+
+@pytest.mark.parametrize("doing", SERIES)
+@pytest.mark.parametrize("own_rules", [{"regenerate": {"*.lock": SORTED}}, None])
+async def test_a_series_of_foreign_patches_brings_no_command(
+    own: Own, doing: str, own_rules: object
+):
+    """The first patch brings a manifest, and the second one conflicts."""
+    git = own.built.git
+    if own_rules:
+        own.says(own_rules)
+    own.built.commit({**START, "plait.yaml": own.manifest_text} if own_rules else START, "start")
+    git("checkout", "-q", "-b", "theirs")
+    own.built.commit({"plait.yaml": FOREIGN}, "a manifest")
+    own.built.commit({"code": "theirs\n"}, "a conflict")
+    git("checkout", "-q", "main")
+    own.built.commit({"code": "mine\n"}, "my work")
+    git("format-patch", "-q", "--output", "../series", "main~1..theirs")
+    assert own.built.try_git(*SERIES[doing]).returncode
+
+    given = await own_help(own.project, own.environment)
+
+    assert "foreign" in (own.project / "plait.yaml").read_text()  # what stands in the folder
+    rules = given.rules.regenerate if given else None
+    assert (given is not None) is (own_rules is not None)
+    assert "touch" not in str(rules)
+
+
 @pytest.mark.needs("bubblewrap")
 async def test_a_command_runs_in_the_sandbox_and_touches_nothing_of_the_users(own: Own):
     target = own.project / "touched"

@@ -187,6 +187,7 @@ _ABOUT_SECRETS = {
     "tests/integration/test_git_workspace.py",
     "tests/integration/test_history_contract.py",
     "tests/unit/history/test_address.py",
+    "tests/unit/test_hostile_texts.py",
 }
 
 

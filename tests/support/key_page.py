@@ -1,8 +1,10 @@
 """The page of keys, written from the key table; `python -m tests.support.key_page` writes it."""
 
+import textwrap
 from pathlib import Path
 
 from tui.keys import ACTIONS, PLAYING, SCREENS, Action, default_keymap, shown
+from tui.keys.file import FIXED, SIGNS
 from tui.keys.ideas import PALETTE_ONLY
 from tui.keys.table import actions_on
 from tui.words.reasons import ELSEWHERE
@@ -11,13 +13,13 @@ from tui.words.sentences import with_keys
 _PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 _HEAD = """# Keys
 
-A key means the same on every screen. A screen may leave a key out, but never gives it another
-meaning. Lower-case letters do no harm: you can undo what they do, or they ask first.
+A key has the same role on every screen: `a` says yes, `x` says no, `n` goes to the next, `L` lands.
+`x` asks before it stops an agent, kills it or rejects a change. `u` undoes what you did last, if it
+can be undone.
 
 - `?` lists the keys of your screen, and says why a gray one does nothing now.
 - `:` finds an action by its name.
-- Your own key file, `plait/keys.toml` in your configuration folder, binds other keys to the names
-  in the right column.
+- [Your own key file](#your-own-keys) binds other keys to the names in the right column.
 
 plait writes this page from its key table.
 
@@ -33,6 +35,26 @@ plait writes this page from its key table.
 | drag the edge of a pane or of a column | it keeps that width in this repository |
 | double-click such an edge | it gets its usual width back |
 """
+_OWN = """## Your own keys
+
+`plait/keys.toml` in your configuration folder (`~/.config`, or `$XDG_CONFIG_HOME`) gives other keys
+to a name of this page. Without its screen, a name means every screen. plait reads the file when it
+starts. A file with a mistake has no effect, and plait names the line.
+
+```toml
+fleet.zoom = "Q, percent"               # two keys for one name
+land = "ctrl+g"                         # on every screen
+everywhere.go_stats = "g left_bracket"  # a chord
+```
+
+"""
+_MORE = {
+    "worker": ("| `tab` `shift+tab` | next and previous tab | `everywhere.pane` |",),
+    "stats": (
+        "| `h` `l` | choose what the rows are: agents, models, … (or `tab`) | `everywhere.left` |",
+        "| `J` `K` | choose whose attempts: this repository, all, … | `everywhere.unit_down` |",
+    ),
+}
 KEYMAP = default_keymap()
 
 
@@ -48,6 +70,7 @@ def key_page() -> str:
         parts += [f"## {screen.capitalize()}\n", _table(screen)]
     played = [f"| {_code(idea.keys)} | {idea.meaning} | |" for idea in PLAYING]
     parts += ["## In a replay\n", "\n".join(["| keys | do | |", "|---|---|---|", *played]) + "\n"]
+    parts += [_own_keys()]
     seldom = [f"- `everywhere.{idea.name}`: {idea.meaning}" for idea in PALETTE_ONLY]
     parts += ["## Only in the palette\n", "\n".join(seldom) + "\n"]
     return "\n".join(parts)
@@ -56,16 +79,27 @@ def key_page() -> str:
 def _table(screen: str) -> str:
     bound = default_keymap()
     rows = [
-        f"| {_code(bound.of(action.id))} | {_told(action)} | `{action.id}` |"
+        f"| {_code(bound.of(action.id))} | {action.told} | `{action.id}` |"
         for action in ACTIONS.values()
-        if action.screen == screen and bound.of(action.id)
+        if action.screen == screen and bound.of(action.id) and action.id not in ELSEWHERE
     ]
-    return "\n".join(["| keys | do | name |", "|---|---|---|", *rows]) + "\n"
+    missing = [
+        f"{_code(bound.of(action))} ({with_keys(reason, KEYMAP.shown_by_idea.__getitem__)})"
+        for action, reason in ELSEWHERE.items()
+        if action.startswith(f"{screen}.") and screen != "everywhere"
+    ]
+    table = "\n".join(["| keys | do | name |", "|---|---|---|", *rows, *_MORE.get(screen, ())])
+    return table + (f"\n\nWithout effect here: {'; '.join(missing)}.\n" if missing else "\n")
 
 
-def _told(action: Action) -> str:
-    reason = with_keys(ELSEWHERE.get(action.id, ""), KEYMAP.shown_by_idea.__getitem__)
-    return f"{action.told} (not here: {reason})" if reason else action.told
+def _own_keys() -> str:
+    signs = ", ".join(f"`{name}`" for name in SIGNS)
+    fixed = ", ".join(f"`{key}`" for key in FIXED)
+    names = (
+        f"Write a key as its character, or by name: {signs}, `space`, `tab`, `up` and so on. "
+        f"Two keys that begin with `g`, `,`, `]` or `[` are a chord. Nobody can rebind {fixed}."
+    )
+    return _OWN + textwrap.fill(names, 100) + "\n"
 
 
 def _code(keys: tuple[str, ...]) -> str:

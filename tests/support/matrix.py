@@ -89,24 +89,24 @@ def _files() -> Iterator[Row]:
         ("list_siblings", "List other workers"),
         ("read_checkout", "Read your checkout"),
         ("write_checkout", "Write your checkout"),
-        ("truncate_checkout", "Cut a file of yours to nothing"),
+        ("truncate_checkout", "Truncate a file of yours"),
         ("read_secret", "Read an ssh key"),
         ("symlink_farm", "Read through links, and through the roots of other processes"),
         ("link_secret_into_own_tree", "Link a secret into the worker's own tree"),
-        ("reopen_a_path_descriptor", "Open a file again through a bare descriptor"),
-        ("open_by_handle", "Open a file by its number, past all folders"),
+        ("reopen_a_path_descriptor", "Reopen a file through an `O_PATH` descriptor"),
+        ("open_by_handle", "Open a file by its inode (`open_by_handle_at`)"),
         ("read_recording", "Read what plait recorded"),
         ("alter_recording", "Change what plait recorded"),
-        ("read_shadow", "Read the machine's passwords"),
+        ("read_shadow", "Read `/etc/shadow`"),
     ):
         yield Row(name, _FILES, text)
-    yield Row("know_variables", _FILES, "Know a token in your environment", none=HELD)
+    yield Row("know_variables", _FILES, "Find a token of yours in its own environment", none=HELD)
     for name, text in (
         ("change_modes", "Change the mode of a file of yours"),
         ("change_times", "Change the times of a file of yours"),
         ("change_attributes", "Change the attributes of a file of yours"),
         ("learn_sizes", "Learn names and sizes of your files"),
-        ("watch_a_file", "Watch when you change a file"),
+        ("watch_a_file", "Watch a file of yours with `inotify`"),
     ):
         yield Row(name, _FILES, text, **_LEAK)
 
@@ -126,16 +126,16 @@ def _git() -> Iterator[Row]:
 def _processes() -> Iterator[Row]:
     for name, text in (
         ("signal_outside", "Send a signal"),
-        ("signal_outside_by_descriptor", "Send a signal by a descriptor"),
+        ("signal_outside_by_descriptor", "Send a signal (`pidfd_send_signal`)"),
         ("limit_outside", "Change the limits of a process"),
-        ("bind_outside_to_a_processor", "Bind a process to a processor"),
+        ("bind_outside_to_a_processor", "Bind a process to a CPU (`sched_setaffinity`)"),
         ("schedule_outside", "Change how a process is scheduled"),
-        ("schedule_outside_by_attributes", "Change how a process is scheduled, by the newer call"),
+        ("schedule_outside_by_attributes", "Change how a process is scheduled (`sched_setattr`)"),
         ("slow_outside", "Lower the priority of a process"),
         ("slow_a_group_outside", "Lower the priority of a group of processes"),
-        ("starve_outside_of_disk", "Lower a process's share of the disk"),
-        ("offer_outside_to_the_memory_killer", "Have a process killed first when memory ends"),
-        ("take_a_descriptor_of_outside", "Take over an open file of a process"),
+        ("starve_outside_of_disk", "Lower the disk priority of a process (`ioprio_set`)"),
+        ("offer_outside_to_the_memory_killer", "Raise the `oom_score_adj` of a process"),
+        ("take_a_descriptor_of_outside", "Take over an open file of a process (`pidfd_getfd`)"),
         ("read_memory_outside", "Open the memory of a process"),
         ("read_memory_by_call", "Read the memory of a process"),
         ("trace_outside", "Trace a process"),
@@ -157,12 +157,12 @@ def _kernel() -> Iterator[Row]:
         ("raise_own_limit", "Raise its own memory limit"),
         ("leave_cgroup", "Leave its cgroup"),
         ("keyring", "Read your keyring"),
-        ("ring", "Make calls through a ring, past the filter"),
-        ("load_a_kernel_program", "Load a program into the kernel"),
+        ("ring", "Use `io_uring` to bypass the filter"),
+        ("load_a_kernel_program", "Load an eBPF program"),
         ("count_performance", "Open a performance counter"),
-        ("hold_page_faults", "Hold page faults of the kernel"),
-        ("type_into_the_terminal", "Type into the terminal"),
-        ("write_into_dev", "Fill `/dev`, which is memory"),
+        ("hold_page_faults", "Hold page faults of the kernel (`userfaultfd`)"),
+        ("type_into_the_terminal", "Type into the terminal (`TIOCSTI`)"),
+        ("write_into_dev", "Fill `/dev` (a tmpfs)"),
     ):
         yield Row(name, _KERNEL, text)
 
@@ -173,9 +173,9 @@ def _network() -> Iterator[Row]:
     yield Row("list_sockets", _NETWORK, "List where your daemons listen", NOT_HELD, NOT_HELD)
     reaching = (
         ("unix_socket", "Reach a daemon of yours by its socket (the engine's is one)"),
-        ("abstract_socket", "Reach a daemon of yours by a socket without a file"),
-        ("host_of_the_virtual_machine", "Reach the host of a virtual machine"),
-        ("raw_packets", "Read and write packets of the network"),
+        ("abstract_socket", "Reach a daemon of yours by an abstract Unix socket"),
+        ("host_of_the_virtual_machine", "Reach the host of a virtual machine (vsock)"),
+        ("raw_packets", "Read and write raw packets"),
     )
     for name, text in reaching:
         yield Row(name, _NETWORK, text)
@@ -196,7 +196,7 @@ def _after() -> Iterator[Row]:
     for name, text, way in (
         (
             "own_git",
-            "Replace the `.git` of its tree by one that runs a program",
+            "Have your git run a program after it replaced its `.git`",
             "its own .git, a folder",
         ),
         ("nested_git", "Make a repository in its tree that runs a program", "a file monitor"),
@@ -221,10 +221,8 @@ def _limits() -> Iterator[Row]:
     yield limited(
         "hog", "Take memory in many processes", memory, "hog", "4", "60", ordinary=_NO_CGROUP
     )
-    yield limited(
-        "hide", "Take memory in a file without a name", memory, "hide", "200", ordinary=_UNSEEN
-    )
-    yield limited("bomb", "Fork without end", Limits(pids=24), "bomb", "400", ordinary=_PIDS)
+    yield limited("hide", "Take memory in a `memfd`", memory, "hide", "200", ordinary=_UNSEEN)
+    yield limited("bomb", "Fork bomb", Limits(pids=24), "bomb", "400", ordinary=_PIDS)
     yield limited("big_file", "Write one big file", disk, "fill", "{workspace}/big", "60")
     all_sampled = {"bwrap": SAMPLED, "landlock": SAMPLED, "none": SAMPLED}
     yield limited(

@@ -12,7 +12,7 @@ import anyio
 import pytest
 import yaml
 
-from engine.messages import merging
+from engine.messages import explaining, merging
 from engine.messages.results import Outcome, WorkerResult
 from engine.spec.load import load_manifest
 from tests.support.library import Workbench, script
@@ -123,7 +123,7 @@ def test_every_question_that_is_named_can_be_asked() -> None:
         r"`(?:await engine\.ask\()?([A-Z]\w+)\((run\b[\w, ]*)\)", "".join(PAGES.values())
     )
     for name, words in named:
-        takes = [field.name for field in fields(merging.__dict__[name])]
+        takes = [field.name for field in fields((vars(merging) | vars(explaining))[name])]
         assert words.split(", ") == takes[: words.count(",") + 1], name
     assert len(named) > 5
 

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--batch",
             action="store_true",
-            help="one check for all of them together; if it fails, plait tries halves",
+            help="one check for all of them together; if it fails, plait bisects the batch",
         )
         parser.add_argument(
             "--despite-check",

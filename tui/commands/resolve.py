@@ -54,7 +54,7 @@ def add_regenerate(parser: argparse.ArgumentParser) -> None:
         "--regenerate",
         nargs="*",
         metavar="PATH",
-        help="make generated files anew, by the manifest's commands (default: every open one)",
+        help="regenerate files with the manifest's commands (default: every open one)",
     )
 
 

@@ -19,7 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", default="")
     parser.add_argument("--headless", action="store_true")
     parser.add_argument("--json", action="store_true", help="NDJSON events on stdout")
-    parser.add_argument("--on-question", choices=("fail", "deny", "wait"), default="wait")
+    parser.add_argument(
+        "--on-question",
+        choices=("fail", "deny", "wait"),
+        default="wait",
+        help="what a headless run does when an agent asks (default: wait for `plait answer`)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -51,7 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--models", metavar="A,B,C", help="for every agent, one candidate with each of these models"
     )
-    parser.add_argument("-n", dest="replicas", type=int, metavar="N", help="number of candidates")
+    parser.add_argument(
+        "-n",
+        dest="replicas",
+        type=int,
+        metavar="N",
+        help="candidates of each agent that has no number",
+    )
     parser.add_argument("--pipeline", help="which pipeline of the manifest")
     parser.add_argument("--policy", help="|".join(_policies()))
     parser.add_argument("--base", metavar="REV|WORKTREE")
@@ -60,12 +66,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", metavar="CMD", help="the command that must pass before a change lands"
     )
     parser.add_argument("--timeout-minutes", type=float)
-    parser.add_argument("--auto-merge", action="store_true", default=None)
+    parser.add_argument(
+        "--auto-merge",
+        action="store_true",
+        default=None,
+        help="land each change whose step succeeded, without a review",
+    )
     parser.add_argument(
         "--permissions",
         choices=[str(mode) for mode in PermissionMode],
-        help="who answers permission requests, in every step: the sandbox, you, or rules and "
-        "then you",
+        help="what happens to permission requests, in every step: auto allows all inside the "
+        "sandbox, ask asks you, rules applies your rules and asks you about the rest",
     )
     for word in ("allow", "deny"):
         parser.add_argument(

@@ -14,7 +14,7 @@ from tui.keys.table import ACTIONS, CHORD_STARTS, SCREENS, Keymap, actions_on, d
 FIXED = ("escape", "enter", "ctrl+c")
 """Keys that nobody may rebind: the ways out and in must be where fingers expect them."""
 
-_SIGNS = {
+SIGNS = {
     "comma": ",",
     "plus": "+",
     "minus": "-",
@@ -38,6 +38,7 @@ _SIGNS = {
     "pgdn": "pagedown",
     "pgup": "pageup",
 }
+"""Names of keys that a file may write instead of the characters or of longer names."""
 _NAMED = frozenset(
     {
         "space",
@@ -173,7 +174,7 @@ def _value_problem(value: object) -> str:
     for part in value.split(","):
         key = _key(part)
         if part.strip() and not _is_known(key):
-            near = get_close_matches(part.strip(), [*_SIGNS, *_NAMED], n=1)
+            near = get_close_matches(part.strip(), [*SIGNS, *_NAMED], n=1)
             return f"unknown key {part.strip()!r}" + (
                 f"; did you mean {near[0]!r}?" if near else ""
             )
@@ -188,8 +189,8 @@ def _key(part: str) -> str:
     part = part.strip()
     first, _, second = part.partition(" ")
     if second:
-        return _SIGNS.get(first, first) + _SIGNS.get(second.strip(), second.strip())
-    return _SIGNS.get(part, part)
+        return SIGNS.get(first, first) + SIGNS.get(second.strip(), second.strip())
+    return SIGNS.get(part, part)
 
 
 def _is_known(key: str) -> bool:

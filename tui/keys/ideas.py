@@ -105,7 +105,7 @@ EVERYWHERE = (
     Idea(
         "search",
         ("/",),
-        "search; filter Fleet, Inbox, Plan and Runs by phase: agent: step: needs:me",
+        "search; filter Fleet, Inbox, Plan and Runs by phase:, agent:, step: or needs:me",
     ),
     Idea("leave", ("escape",), "close this, or clear a search, a range or marks"),
     Idea("back", ("q",), "back one screen; on Fleet: leave the console"),
@@ -161,7 +161,7 @@ REVIEWING = (
     Idea("take_first", ("7",), "the first proposal"),
     Idea("take_second", ("8",), "the second proposal"),
     Idea("take_third", ("9",), "the third proposal"),
-    Idea("regenerate", ("gm",), "regenerate a file, by its command"),
+    Idea("regenerate", ("gm",), "regenerate a generated file, by its command"),
 )
 """Ideas that only Review has: the sides of a conflict, and what is offered for it."""
 

@@ -123,7 +123,7 @@ def plan_rows(plan: Plan, cells: int) -> list[Row]:
     for clamp in plan.clamps:
         rows += told("", f"{clamp.where}: {clamp.given}, not {clamp.asked}: {clamp.reason}", cells)
     if plan.runtime.auto_merge:
-        rows += told("lands", "without a review, if the check passes", cells)
+        rows += told("lands", "without a review, if its step succeeds", cells)
     limits = {_limits_of(step.limits) for step in plan.steps if not step.run}
     rows += [row for text in sorted(limits) for row in told("each", text, cells)]
     return rows

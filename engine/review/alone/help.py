@@ -34,7 +34,7 @@ class Help(Protocol):
         """Return files as their formatters write them; those that cannot be are missing.
 
         Raises:
-            EngineError: The surroundings cannot be made.
+            EngineError: The environment cannot be made.
         """
 
     async def ask(

@@ -500,7 +500,7 @@ async def test_kept_answers_are_listed_and_the_chosen_one_is_revoked():
         await console.do("palette")
         await console.type("rules: saved answers\n")
         await console.shows(
-            "Saved answers", "Bash(git *)  allow for the run", "May I? … and 1 more line  deny"
+            "Saved answers", "Bash(git *)  allow for the run", "May I?␊Please.  deny"
         )
         await console.type("4\n")
         assert console.port.commands == [RevokeAnswer(number=4, run=run.run)]

@@ -1,9 +1,18 @@
 """The key table keeps its own rules, and pressed keys become the right actions."""
 
-from tests.support.key_page import KEYMAP, keys_on
+import re
+
+from tests.support.key_page import KEYMAP, key_page, keys_on
 from tui.keys import ACTIONS, CHORD_STARTS, IDEAS, SCREENS
-from tui.keys.file import UNSENT, clashes
+from tui.keys.file import UNSENT, clashes, read_key_file
 from tui.keys.groups import GROUPS
+
+
+def test_the_key_file_on_the_page_of_keys_is_right():
+    (example,) = re.findall("```toml\n(.*?)```", key_page(), re.DOTALL)
+    keymap, problems = read_key_file(example)
+    assert not problems
+    assert keymap.keys["everywhere.go_stats"] == ("g[",)
 
 
 def test_one_key_has_one_idea_over_all_screens():

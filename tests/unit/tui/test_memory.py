@@ -101,10 +101,10 @@ async def test_what_has_happened_since_the_last_look_is_told_once(
     os.utime(memory, (NOW - ago, NOW - ago))
     async with opened(port=_port(), options=_options(memory)) as console:
         await console.shows("since you left (1 h ago)" if is_told else "Fleet")
-        assert ("since you left" in console.message) is is_told
-        assert ("failed port/worker_2" in console.message) is is_told
+        assert ("since you left" in console.text) is is_told
+        assert ("failed port/worker_2" in console.text) is is_told
         await console.press("j")
-        assert "since you left" not in console.message
+        assert "since you left" not in console.text
         if is_told:
             await console.do("since_left")
             await console.shows("Since you left, 1 h ago", "enter goes there")

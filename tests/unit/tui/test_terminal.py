@@ -121,9 +121,22 @@ def test_a_console_that_was_stopped_from_outside_goes_on_as_before(takes_it_back
         assert termios.tcgetattr(console.master)[3] & ECHO == ECHO
 
 
+_BREAKS = """
+from tests.support import world
+from tui.app import PlaitApp
+
+class Breaks(PlaitApp):
+    def on_ready(self):
+        raise RuntimeError("broken")
+
+app = Breaks(world.FakePort(world.csvlite()))
+app.run()
+raise SystemExit(app.return_code)
+"""
+
+
 def test_an_exception_restores_the_terminal_too():
-    broken = "world.csvlite(runs=(1,))"
-    with console_in_pty(broken) as console:
+    with process_in_pty(_BREAKS) as console:
         assert console.end(seconds=30) != 0
         assert LEFT_ALT_SCREEN in console.written
 

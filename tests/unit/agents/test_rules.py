@@ -1,0 +1,58 @@
+"""A rule for a part of a command allows no other command, and a denied one is found anywhere."""
+
+import pytest
+
+from engine.agents.contract import LaunchRequest
+from engine.agents.permitting import decide
+from engine.messages.asked import AnswerScope, KeptAnswer, Question, covers
+from engine.plan.model import AgentChoice, PermissionMode, Permissions
+
+RULE = "Bash(git *)"
+MORE = (
+    "git status && rm -rf ~",
+    "git status; rm -rf ~",
+    "git status & rm -rf ~",
+    "git log | sh",
+    "git log $(rm -rf ~)",
+    "git log `rm -rf ~`",
+    "git log > ~/.bashrc",
+    "git log <(rm -rf ~)",
+    "git status\nrm -rf ~",
+    "git status\u202e; x",
+    "git status \x1b[2K",
+    "git log" + " " * 300 + "rm",
+)
+
+
+def launched(allow: tuple[str, ...], deny: tuple[str, ...] = ()) -> LaunchRequest:
+    rules = Permissions(mode=PermissionMode.RULES, allow=allow, deny=deny)
+    choice = AgentChoice(name="codex", adapter="codex")
+    return LaunchRequest(choice=choice, prompt="", workspace="/", home="/", permissions=rules)
+
+
+@pytest.mark.parametrize("command", MORE)
+def test_a_rule_for_one_command_allows_no_other_behind_it(command: str) -> None:
+    request = launched((RULE,))
+    assert decide(request, "Bash", "git status") == (True, RULE)  # the control
+    assert decide(request, "Bash", command) is None
+    kept = KeptAnswer(number=1, answer="allow", scope=AnswerScope.RUN, pattern=RULE)
+    asked = Question(id="q", text=command, about=f"Bash({command})", is_permission=True)
+    assert not kept.answers(asked, worker="w", step="s")
+
+
+@pytest.mark.parametrize("pattern", ["*", "Bash", "Bash(*)", "Bash(git status && rm -rf ~)"])
+def test_a_rule_for_the_whole_tool_or_the_exact_line_allows_it(pattern: str) -> None:
+    request = launched((pattern,))
+    assert decide(request, "Bash", "git status && rm -rf ~") == (True, pattern)
+
+
+@pytest.mark.parametrize("command", ["rm -rf ~", "git status && rm -rf ~", "git log $(rm -rf ~)"])
+def test_a_denied_command_is_found_behind_another(command: str) -> None:
+    request = launched(("*",), ("Bash(rm *)",))
+    assert decide(request, "Bash", command) == (False, "Bash(rm *)")
+    assert decide(request, "Bash", "git rm x") == (True, "*")
+
+
+def test_a_path_is_covered_as_it_is_written() -> None:
+    assert covers("Edit(src/*)", "Edit(src/a b.py)")
+    assert not covers("Edit(src/*)", "Edit(src/\u200b.py)")
