@@ -172,7 +172,7 @@ def _weaknesses(machine: MachineSupport, request: ConfineRequest) -> Iterator[st
     yield _why_not(machine, Mechanism.BWRAP)
     yield from _gaps_of_landlock(machine)
     if _meets_daemons(machine, request):
-        yield "it can reach Unix sockets of the user's daemons"
+        yield "the agent can reach Unix sockets of the user's daemons"
 
 
 _KNOWS_TRUNCATION_ABI = 3
@@ -180,13 +180,13 @@ _KNOWS_TRUNCATION_ABI = 3
 
 def _gaps_of_landlock(machine: MachineSupport) -> Iterator[str]:
     yield "the content of your files is protected, but not their modes, times and names"
-    yield "it shares the machine's shared memory"
+    yield "the agent shares the machine's shared memory"
     if not is_scoped(machine):
-        yield "it can signal your other processes (Linux 6.12 or later closes this)"
+        yield "the agent can signal your other processes (Linux 6.12 or later closes this)"
     if machine.landlock_abi < _KNOWS_TRUNCATION_ABI:
-        yield "it can truncate files (Linux 6.2 or later closes this)"
+        yield "the agent can truncate files (Linux 6.2 or later closes this)"
     if not machine.has(Mechanism.SECCOMP):
-        yield "it can change limits and priorities of your other processes"
+        yield "the agent can change limits and priorities of your other processes"
 
 
 def _opened(request: ConfineRequest) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _git(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
         reason = "one of your daemons can reach it"
     elif rung is Mechanism.LANDLOCK:
         reason = "modes and times of its files can be changed; its own `.git` can be replaced, and "
-        reason += "plait restores it after each attempt"
+        reason += "plait restores `.git` after each attempt"
     return Enforcement(
         dimension=Dimension.GIT,
         level=Level.ENFORCED if is_enforced else Level.ADVISORY,
@@ -255,7 +255,7 @@ def _network(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
 def _open_network(machine: MachineSupport) -> Enforcement:
     """Tell that nothing closes the network, and how this machine can close it, if it can."""
     is_scope = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
-    leak = "" if is_scope else "; it can reach abstract sockets of the machine"
+    leak = "" if is_scope else "; the agent can reach abstract sockets of the machine"
     fixes = {
         Mechanism.NETWORK_NAMESPACE: (
             "Close it with `runtime.sandbox.network`: `none`, or `{allow: [hosts]}`."

@@ -186,7 +186,7 @@ async def test_a_deleted_file_is_decided_as_a_whole(place: MergingPlace):
         async with console_on(engine, WHO) as console:
             await console.do("go_review")
             await console.shows("main deleted it", "s2/worker_1 changed it", "CHOOSE")
-            await console.shows("CHANGE  what s2/worker_1 did to it", "+ theirs")
+            await console.shows("CHANGE  on s2/worker_1", "+ theirs")
             await console.do("take_incoming", "land")
             await console.type("land\n")
             await phase(engine, run, Phase.LANDED)

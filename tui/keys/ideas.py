@@ -139,7 +139,7 @@ PALETTE_ONLY = (
 
 SHOWING = (
     Idea("show_split", (",s",), "split, unified, or by width"),
-    Idea("show_space", (",w",), "white space"),
+    Idea("show_space", (",w",), "whitespace"),
     Idea("show_long", (",l",), "long lines: cut off or wrapped"),
     Idea("show_times", (",t",), "time stamps"),
     Idea("show_invisible", (",i",), "invisible characters"),

@@ -158,10 +158,10 @@ take_base          | review | base | restore the base, as it was before both
 take_first         | review | first | take the first proposal
 take_second        | review |  | take the second proposal
 take_third         | review |  | take the third proposal
-regenerate         | review | make anew | regenerate the file, by its command
+regenerate         | review | regenerate | regenerate the file, by its command
 show_split         | diff | split | show split, unified, or by width
 show_split         | review | split | show columns, a card, or by width
-show_space         | diff review | white space | ignore or show white space
+show_space         | diff review | whitespace | ignore or show whitespace
 show_long          | worker diff | wrap | cut off or wrap long lines
 show_times         | worker | times | show or hide timestamps
 show_invisible     | diff | invisible | show spaces and tabs

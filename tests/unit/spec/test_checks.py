@@ -317,7 +317,7 @@ def test_a_step_names_a_site_that_there_is():
 def test_a_step_that_lives_elsewhere_is_bound_to_no_machine():
     head = "agents: {a: {adapter: claude}}\nruntime: {isolation_strategy: directory}"
     (found,) = problems("  - {name: s, prompt: x, merge: none, site: child}\n", head=head)
-    assert "only tracked files are copied there" in found
+    assert "only tracked files reach this site" in found
 
 
 CLUSTER = (

@@ -245,4 +245,4 @@ def test_what_the_end_of_a_line_hides_is_drawn():
     pane.measure(80)
     text = text_of(pane.rows(80, 0, 10))
     assert "trail··" in text
-    assert "x \\ no line end" in text
+    assert "x \\ no newline at end" in text

@@ -69,7 +69,7 @@ gb    | .             | .             | .             | .             | the base
 gm    | .             | .             | .             | .             | regenerate    | .
 gy    | .             | .             | .             | differently   | .             | .
 ,s    | .             | .             | split         | .             | columns       | .
-,w    | .             | .             | white space   | .             | white space   | .
+,w    | .             | .             | whitespace    | .             | whitespace    | .
 ,l    | .             | wrap          | wrap          | .             | .             | .
 ,t    | .             | timestamps    | .             | .             | .             | .
 ,i    | .             | .             | spaces        | .             | .             | .

@@ -39,7 +39,7 @@ _STRETCH = 100
 """So many lines are lexed at once."""
 _NUMBER = 5
 _BEFORE_PATH, _SHORTEST_PATH = 23, 8
-_NO_END = " \\ no line end"
+_NO_END = " \\ no newline at end"
 
 
 def code_columns(part: Part | None, cells: int, *, is_old: bool) -> tuple[int, int]:
@@ -151,7 +151,7 @@ class DiffPainter:
         if is_out:
             mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
         where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
-        note = "  only white space" if hunk.is_blank_only else ""
+        note = "  only whitespace" if hunk.is_blank_only else ""
         if not note and self.shape.is_only_set(place.file, hunk):
             note = "  reformatted only"
         note += self._moved(place, hunk) if self.shape.is_folded(key, hunk, place.file) else ""

@@ -355,7 +355,7 @@ def _changed(pane: ReviewPane, cells: int) -> list[Row]:
     if view is None or file is None or not file.change:
         return []
     name = view.incoming if file.target_path is None else view.target
-    note = f"{file.made_by}, against {view.target}" if file.made_by else f"what {name} did to it"
+    note = f"{file.made_by}, against {view.target}" if file.made_by else f"on {name}"
     shown = file.change[:_MOST_LINES]
     rows: list[Row] = [heading("CHANGE", cells, note=note)]
     for row, line, last in zip(

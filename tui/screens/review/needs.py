@@ -59,7 +59,7 @@ class Needs(Controller):
         offer = self.pane.offer_of(idea)
         if offer:
             return self._with_next(offer)
-        return "no command makes this file; review.regenerate in the manifest names one"
+        return "no command regenerates this file; review.regenerate in the manifest names one"
 
     def _with_next(self, offer: Offer) -> str:
         """Return why an offer cannot be taken; with the key that leads to what comes first."""
