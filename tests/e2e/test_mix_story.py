@@ -52,9 +52,7 @@ def _red(console: StoryConsole) -> None:
     console.shows("choose 1 of 3", "RESULT no hunk is taken")
     console.do("compare.mark").shows("■ 1 from A")
     console.do("everywhere.right", "compare.mark").shows("■ 1 from B")
-    console.do("everywhere.right", "compare.mark").shows(
-        "■ 1 from C", "check not run on this composite"
-    )
+    console.do("everywhere.right", "compare.mark").shows("■ 1 from C", "check not run on it")
     console.do("compare.check").shows("refused: its check failed")
 
 

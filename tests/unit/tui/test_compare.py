@@ -53,7 +53,7 @@ async def test_candidates_stand_beside_each_other_with_figures_and_consensus():
 async def test_a_hunk_is_taken_left_out_and_both_are_undone():
     async with Comparing() as console:
         await console.do("mark")
-        await console.shows("■ take A", "■ 1 from A", "check not run on this composite")
+        await console.shows("■ take A", "■ 1 from A", "check not run on it")
         assert pane_of(console).at == 1
         await console.do("up", "no")
         assert pane_of(console).taken == {}
@@ -125,7 +125,7 @@ async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
         assert console.port.wove == [("k1", "k5")]
         await console.shows("✓ this composite, implement/woven: passed in its own tree")
         await console.do("down", "mark")
-        await console.shows("check stale, not run on this composite")
+        await console.shows("check stale, not run on it")
         await console.do("merge")
         await console.shows("m refused: the composite is not made yet")
 

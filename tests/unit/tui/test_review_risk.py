@@ -31,7 +31,7 @@ async def test_the_riskiest_stand_first_and_say_why():
         await console.do("take_target")  # a decision does not lose the order
         assert [file.path for file in pane.shown.files] == [ERRORS, IO]
         await console.do("show_order")
-        await console.shows("as git lists them")
+        await console.shows("the files are in git's order")
         assert [file.path for file in pane.shown.files] == [IO, ERRORS]
 
 

@@ -105,9 +105,7 @@ def _result_check(pane: ComparePane) -> Row:
     woven = pane.woven
     if woven is None or not pane.is_checked:
         stale = "stale, " if woven is not None else ""
-        return words(
-            Span("· ", Ink(Role.WAITING)), Span(f"check {stale}not run on this composite ", TEXT)
-        )
+        return words(Span("· ", Ink(Role.WAITING)), Span(f"check {stale}not run on it ", TEXT))
     if woven.worker is None:
         reason = cut_end(woven.reason or "these hunks conflict", 60)
         return words(Span("✗ ", Ink(Role.FAILED)), Span(f"{reason} ", TEXT))
