@@ -72,6 +72,10 @@ def covers(pattern: str, about: str) -> bool:
     return is_for_all or not (_JOINS.search(detail) or hides(detail))
 
 
+def _is_like(pattern: str, about: str) -> bool:
+    return fnmatchcase(about, pattern)
+
+
 def parts_of(detail: str) -> tuple[str, ...]:
     """Return the single commands of a shell line, as far as its signs tell."""
     return tuple(part.strip(" \t()") for part in _JOINS.split(detail))
@@ -105,8 +109,10 @@ class KeptAnswer:
             return False
         if question.needs_human:
             return False
-        if question.is_hiding and is_allowing(self.answer):
+        allows = is_allowing(self.answer)
+        if question.is_hiding and allows:
             return False
         if not self.pattern:
             return question.text == self.asked
-        return not question.danger and covers(self.pattern, question.about)
+        is_meant = covers if allows else _is_like  # a denial may reach further
+        return not question.danger and is_meant(self.pattern, question.about)

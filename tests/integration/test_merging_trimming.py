@@ -289,7 +289,7 @@ async def test_a_check_that_was_not_run_on_what_is_left_cannot_be_overruled(plac
         now = await seen(engine, run.id)
         assert now.check is not None
         assert (now.check.passed, now.check.is_exact, now.verdict) == (False, True, None)
-        assert "nothing was overruled" in (now.error or "")
+        assert "You had not seen this failure" in (now.error or "")
         assert place.text() == SOURCE
         assert await land(engine, run, WHO, is_despite_check=True) is Phase.LANDED
         report = await engine.port.ask(ReadReport(run.id))

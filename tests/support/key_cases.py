@@ -133,7 +133,7 @@ CASES = (
         ("edit_all",),
     ),
     Case(
-        "blanks changed on one side, words on the other",
+        "whitespace changed on one side, words on the other",
         "src/j_blanks.py",
         "def area(w, h):\n\treturn w * h\n",
         "def area(w, h):\n    return w * h\n",
