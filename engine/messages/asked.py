@@ -72,10 +72,6 @@ def covers(pattern: str, about: str) -> bool:
     return is_for_all or not (_JOINS.search(detail) or hides(detail))
 
 
-def _is_like(pattern: str, about: str) -> bool:
-    return fnmatchcase(about, pattern)
-
-
 def parts_of(detail: str) -> tuple[str, ...]:
     """Return the single commands of a shell line, as far as its signs tell."""
     return tuple(part.strip(" \t()") for part in _JOINS.split(detail))
@@ -114,5 +110,6 @@ class KeptAnswer:
             return False
         if not self.pattern:
             return question.text == self.asked
-        is_meant = covers if allows else _is_like  # a denial may reach further
-        return not question.danger and is_meant(self.pattern, question.about)
+        about = question.about  # a denial may reach further than what allows
+        is_meant = covers(self.pattern, about) if allows else fnmatchcase(about, self.pattern)
+        return is_meant and not question.danger

@@ -226,7 +226,7 @@ async def test_what_is_done_to_all_marked_is_asked_once_with_their_names():
         marked(console, *RUNNING, CANCELLED)
         await console.do("no")
         await console.shows("Stop 3 workers?", "port/module_1.py  running")
-        await console.shows("not port/module_9.py: it is not running; it is cancelled")
+        await console.shows("not port/module_9.py: it is not running; it was cancelled")
         assert console.port.commands == []
         await console.press("y")
         assert console.port.commands == [StopWorker(worker=w, run="2f1c") for w in RUNNING]
