@@ -84,8 +84,11 @@ def _tried(folder: Path) -> bool:
         with mmap(made.fileno(), PAGESIZE) as mapped:
             started, page = os.fstat(made.fileno()).st_ctime_ns, mapped[0]
             deadline = time.monotonic_ns() + _SOON_NS
-            while _clock_of(folder) <= started:
-                if time.monotonic_ns() > deadline:
+            while True:
+                is_last = time.monotonic_ns() > deadline  # asked first: the clock gets all its time
+                if _clock_of(folder) > started:
+                    break
+                if is_last:
                     return False
                 time.sleep(_TICK_S)  # nothing tells of a tick; this runs in a thread
             mapped[0] = page + 1
