@@ -58,18 +58,23 @@ def is_allowing(answer: str) -> bool:
 _JOINS = re.compile(r"[;&|`\n\r<>]|\$\(")
 """Signs by which a shell ends one command or file name and begins another."""
 
+_UPWARDS = re.compile(r"(?:^|[/\s\"'=])\.\.(?:/|\)?$|\s)")
+"""A way out of the folder that a pattern names."""
+
 
 def covers(pattern: str, about: str) -> bool:
     """Return whether a pattern allows `Tool(detail)`.
 
-    `Bash(git *)` allows `git log`, and not `git log && rm -rf ~`. A detail with several commands or
-    with something hidden is allowed only by its exact text, or by a pattern for the whole tool.
+    `Bash(git *)` allows `git log`, and not `git log && rm -rf ~`; `Edit(src/*)` allows no path with
+    `..` in it. Such a detail, and one with something hidden, is allowed only by its exact text or
+    by a pattern for the whole tool.
     """
     if not fnmatchcase(about, pattern):
         return False
     tool, _, detail = about.partition("(")
     is_for_all = pattern in {about, f"{tool}(*)"} or fnmatchcase(tool, pattern)
-    return is_for_all or not (_JOINS.search(detail) or hides(detail))
+    is_more = _JOINS.search(detail) or _UPWARDS.search(detail) or hides(detail)
+    return is_for_all or not is_more
 
 
 def parts_of(detail: str) -> tuple[str, ...]:

@@ -56,3 +56,13 @@ def test_a_denied_command_is_found_behind_another(command: str) -> None:
 def test_a_path_is_covered_as_it_is_written() -> None:
     assert covers("Edit(src/*)", "Edit(src/a b.py)")
     assert not covers("Edit(src/*)", "Edit(src/\u200b.py)")
+
+
+@pytest.mark.parametrize(
+    "path", ["src/../.env", "src/..", "src/a/../../../x", "src/../../../etc/x"]
+)
+def test_a_rule_for_a_folder_allows_no_way_out_of_it(path: str) -> None:
+    assert not covers("Edit(src/*)", f"Edit({path})")
+    assert covers("Edit(*)", f"Edit({path})")
+    assert covers("Edit(src/*)", "Edit(src/a..b/..c/d..py)")
+    assert covers("Bash(git *)", "Bash(git log main..dev)")
