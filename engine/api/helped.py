@@ -169,12 +169,9 @@ _SERIES = ("rebase-merge", "rebase-apply", "sequencer")
 def _own_commit(git_dir: Path) -> str | None:
     """Return the commit of the user's own branch before a series began to be applied to it.
 
-    None where nobody knows that commit: nothing is asked and nothing runs then.
+    None where nobody knows that commit, as in `git am`: nothing is asked and nothing runs then.
     """
     for name in _STARTS:
         with suppress(OSError):
             return (git_dir / name).read_text(encoding="ascii").strip()
-    if (git_dir / "rebase-apply/applying").exists():  # `git am`
-        with suppress(OSError):
-            return (git_dir / "ORIG_HEAD").read_text(encoding="ascii").strip()
     return None if any((git_dir / name).exists() for name in _SERIES) else "HEAD"
