@@ -1,6 +1,6 @@
 """A plan: every step and worker of a run, ordered, clamped and expanded. Plain frozen data.
 
-A plan is journalled as JSON with its run, so every field here can be written down and read back.
+A plan is journaled as JSON with its run, so every field here can be written down and read back.
 """
 
 from collections.abc import Mapping

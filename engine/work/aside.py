@@ -1,6 +1,6 @@
 """Help with a merge that is no run's: its commands and its agent run as those of a worker do.
 
-The worker is made up for one request and never journalled. Its surroundings are those of the
+The worker is made up for one request and never journaled. Its surroundings are those of the
 plan; whatever they leave on disk is removed at the end.
 """
 

@@ -19,7 +19,21 @@ PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+OWN = Path(__file__)
+SOURCES = [
+    path
+    for folder in ("engine", "tui", "themes", "tests")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {".py", ".toml", ".tcss"} and "fixtures" not in path.parts
+]
 MOST_WORDS = 30
+_BRITISH = re.compile(
+    r"behaviour|colour|honour|neighbour|favour(?!ed( by \w+)?[\",])|\bgrey|\bfor ever\b|licence|"
+    r"(journ|sign|tot)alled|(lab|mod)elled|analyse|artefact|learnt|misspelt|"
+    r"(final|initial|normal|organ|recogn|serial|summar|synthes)is(e|ed|es|ing)\b",
+    re.IGNORECASE,
+)
+"""`favoured` is the name of a kind of proposal, in tables and on the wire."""
 _FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 _CONSOLE = re.compile(r"^ *```(?:console\n|\n(?=plait [a-z]))(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _DRAWN = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -86,6 +100,21 @@ def test_a_page_is_in_plain_english(page: Path):
 )
 def test_a_slip_is_noticed(slip: str):
     assert slips(f"A fine sentence.\n\n{slip}\n") != []
+
+
+def british(text: str) -> list[str]:
+    """Return the words of a text that have another spelling in American English."""
+    return [found[0] for found in _BRITISH.finditer(text)]
+
+
+def test_names_and_comments_are_spelled_as_in_america():
+    found = {path: british(path.read_text()) for path in (*SOURCES, *PAGES) if path != OWN}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
+def test_a_british_spelling_is_noticed():
+    assert british("_COLOURS = 1  # kept for ever, initialised") != []
+    assert british('FAVORED = "favoured"  # for every color: "favoured by lines"') == []
 
 
 def test_code_is_no_english():

@@ -305,7 +305,7 @@ _TYPES = {
 
 
 def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
-    """Return what a side did to the path: the verb, its colour, and the rest."""
+    """Return what a side did to the path: the verb, its color, and the rest."""
     path = file.target_path if is_target else file.incoming_path
     mode = file.target_mode if is_target else file.incoming_mode
     if path is None:
