@@ -16,7 +16,7 @@ from engine.merge.text import is_binary, split_lines
 
 
 class Whole(StrEnum):
-    """One decision for a whole path."""
+    """One choice for a whole path."""
 
     TARGET = "target"
     INCOMING = "incoming"
@@ -31,7 +31,7 @@ class Whole(StrEnum):
 
 
 class FilePlace(StrEnum):
-    """The path at which a file that both sides moved is to lie."""
+    """The path for a file that both sides moved."""
 
     TARGET = "target"
     INCOMING = "incoming"

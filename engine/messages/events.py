@@ -364,6 +364,7 @@ MustArrive = (
     | RunWaiting
     | RunFinished
 )
+"""The events that carry a `seq` and are never dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,7 +387,9 @@ LatestWins = (
     | HistoryDelayed
     | ProgramServed
 )
+"""The events that carry no `seq`: a newer one of the same kind and worker replaces an older one."""
 Event = MustArrive | LatestWins
+"""Any event."""
 
 
 def public_name(event: type[Event]) -> str:
