@@ -150,7 +150,7 @@ def _shape_problems(data: Mapping[str, object]) -> list[str]:
     problems = [f"unknown key {key!r}" for key in data if key not in _KEYS]
     name = data.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        problems.append("`name` must be lower-case letters, digits, `-` or `_`")
+        problems.append("`name` must be lowercase letters, digits, `-` or `_`")
     problems += [
         f"`{key}` must be true or false"
         for key in ("dark", "is_high_contrast")

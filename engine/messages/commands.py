@@ -346,9 +346,9 @@ class Choose(OfWorker):
 class Edits(StrEnum):
     """The treatment of uncommitted edits that are in the way of a landing.
 
-    `refuse` goes back to the review; `carry` lands under them, and they lie on top again,
-    uncommitted; `commit` makes them a commit of the user's on the target and lands on top of it;
-    `wait` lands by itself once they are out of the way.
+    `refuse` goes back to the review. `carry` lands, and keeps the edits on top, uncommitted.
+    `commit` makes them a commit of the user's on the target, and lands on top of it. `wait` lands
+    once they are out of the way.
     """
 
     REFUSE = "refuse"

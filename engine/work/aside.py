@@ -187,6 +187,6 @@ def _choice(question: AskAside) -> AgentChoice:
     if name in adapters():
         return AgentChoice(name=name, adapter=name)
     raise WorkspaceError(
-        f"there is no agent {name!r}" if name else "no agent is named to ask",
-        hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
+        f"there is no agent {name!r}" if name else "the manifest names no agent to ask",
+        hint="Name one: `review: {assist: {agent: NAME}}`.",
     )
