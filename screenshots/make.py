@@ -83,7 +83,7 @@ SHOTS = (
     ),
     Shot("inbox", "Inbox: a question, and what a yes could touch", (120, 36), "0"),
     Shot("plan", "Plan: the steps, and where the time went", (120, 36), "g p"),
-    Shot("help", "Help: the keys of a screen, and why some are grey", (120, 36), "question_mark"),
+    Shot("help", "Help: the keys of a screen, and why some are gray", (120, 36), "question_mark"),
     Shot("first-run", "Before the first run", (80, 24), view="empty"),
     Shot(
         "start", "Starting a run: the prompt, the agent, and what becomes of it", (80, 24), _START
@@ -91,12 +91,10 @@ SHOTS = (
     Shot("leave", "Leaving: what becomes of live workers", (80, 24), "q"),
     Shot("linen", "The light theme", (120, 36), theme="linen"),
     Shot("contrast", "The high-contrast theme", (120, 36), theme="contrast"),
-    Shot(
-        "clear", "The theme for colour-blind eyes", (120, 36), "3", worker=_RUNNING, theme="clear"
-    ),
+    Shot("clear", "The theme for color-blind eyes", (120, 36), "3", worker=_RUNNING, theme="clear"),
     Shot("indigo", "The theme indigo", (120, 36), theme="indigo"),
     Shot("walnut", "The theme walnut", (120, 36), theme="walnut"),
-    Shot("plain", "Without colour, in ASCII alone", (120, 36), is_plain=True),
+    Shot("plain", "Without color, in ASCII alone", (120, 36), is_plain=True),
 )
 
 

@@ -111,7 +111,7 @@ _PICTURES = {
     "plan_joins_steps_and_shows_time": (_app, _LARGE, ("g", "p")),
     "runs_are_listed": (_app, _SMALL, ("g", "h")),
     "stats_are_a_table_with_plots_week_by_week": (_counting, _LARGE, ("g", "s")),
-    "help_greys_keys_with_reasons": (_app, _LARGE, ("question_mark", *"land")),
+    "help_grays_keys_with_reasons": (_app, _LARGE, ("question_mark", *"land")),
     "palette_lists_every_action": (_app, _SMALL, ("colon",)),
     "before_the_first_run_the_ways_to_begin": (
         lambda: _app(EngineView(repository="csvlite")),
@@ -129,7 +129,7 @@ _PICTURES = {
     "stopping_asks_on_the_message_line": (_app, _LARGE, ("j", "x")),
     "a_refusal_says_why": (_app, _LARGE, ("j", "r")),
     "steering_opens_a_box": (_app, _LARGE, ("j", "s", *"look at io.py")),
-    "without_colour_and_signs": (lambda: _app(is_plain=True, is_ascii=True), _LARGE, ()),
+    "without_color_and_signs": (lambda: _app(is_plain=True, is_ascii=True), _LARGE, ()),
 }
 
 
@@ -158,7 +158,7 @@ def _is_loaded(app: PlaitApp) -> bool:
 
 
 def _sample() -> list[Row]:
-    """Everything that a theme colours, in a few rows."""
+    """Everything that a theme colors, in a few rows."""
     states = [span for look in LEGEND for span in (glyph(look), Span(" "), chip(look), Span(" "))]
     kept = Ink(Role.KEYWORD)
     return [

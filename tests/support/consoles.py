@@ -125,7 +125,7 @@ class Console:
         return self
 
     async def _settle(self) -> None:
-        """Wait until every key has come to its end; outcomes may take for ever."""
+        """Wait until every key has come to its end; outcomes may take forever."""
         while True:
             busy = [w for w in self.app.workers if w.group not in _ENDLESS and not w.is_finished]
             if busy:

@@ -324,7 +324,7 @@ class HelpEntry(NamedTuple):
 
 
 class HelpPage(Dialog):
-    """The keys of a screen by group, those that are grey with their reason, and a legend."""
+    """The keys of a screen by group, those that are gray with their reason, and a legend."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll(-1)", priority=True),

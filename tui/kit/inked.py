@@ -78,7 +78,7 @@ class Inked(Widget):
 
     @property
     def text(self) -> str:
-        """Return what a reader without colours sees."""
+        """Return what a reader without colors sees."""
         return text_of(self.rows)
 
     def show(self, rows: Sequence[Row]) -> None:
@@ -104,7 +104,7 @@ class Inked(Widget):
         return len(self.rows)
 
     def notify_style_update(self) -> None:
-        """Forget what was painted in other colours."""
+        """Forget what was painted in other colors."""
         self._strips.clear()
         self._is_bare = None
         super().notify_style_update()
@@ -149,7 +149,7 @@ class Inked(Widget):
         return strip.apply_offsets(0, number) if y == pointed else strip
 
     def _lies_bare(self) -> bool:
-        """Say if the colours of the rows are final, and the rows fill the widget."""
+        """Say if the colors of the rows are final, and the rows fill the widget."""
         palette = self.painter.palette
         is_final = palette.has_truecolor and not palette.is_plain
         if not is_final or self.content_size != self.outer_size or self.opacity != 1:
