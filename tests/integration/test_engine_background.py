@@ -63,7 +63,7 @@ async def test_an_answer_that_cannot_be_saved_is_offered_and_said(
             while (hunk := await first_hunk(engine, run)).asked:
                 await told(stream, ev.ConflictsDecided, WHO)
         assert "both\n" in [one.text for one in hunk.proposals]
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while "resolution.json cannot be written" not in await said(engine, run):
                 await lowlevel.checkpoint()  # a log has no event for each line
         assert (await engine.port.ask(ReadEngine())).runs

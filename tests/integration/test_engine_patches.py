@@ -77,7 +77,7 @@ async def console(
 
 async def alike(bridge: Bridge, engine: Engine) -> tuple[RunView, ...]:
     """Return the runs, as soon as the console has them as the engine has them."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while True:
             there = clean_tree((await engine.snapshot()).runs)
             if bridge.view is not None and bridge.view.runs == there:

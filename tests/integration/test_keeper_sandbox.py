@@ -94,7 +94,7 @@ async def test_a_stop_while_the_sandbox_is_put_up_does_not_wait_for_an_agent_tha
         spec = attempt(tmp_path, "sh", "-c", "sleep 600", number=moment + 1, profile=SANDBOX)
         await host.start(spec)
         await anyio.sleep(moment * 0.00075)
-        with anyio.fail_after(20):
+        with anyio.fail_after(50):
             await host.cancel(spec.attempt, StopCause.USER, grace_s=60)
             _, end = await read_all(host, spec.attempt)
         assert end.cause is StopCause.USER

@@ -114,7 +114,7 @@ async def test_the_users_checkout_is_read_only_where_a_workers_tree_can_meet_it(
         await found.look()
         assert reads, "a worker's change waits, and the user's edits could meet it"
         await engine.port.command(Reject(run=run.id, worker="s1/worker_1"))
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while found._run.state.workers[WorkerId("s1", 1)].phase is not Phase.DISCARDED:
                 await anyio.lowlevel.checkpoint()
         reads.clear()
@@ -161,7 +161,7 @@ async def test_what_has_settled_is_off_the_radar_and_known_trees_are_not_merged_
         run = await reviewed(engine, place.workers(changed(3, "a"), changed(3, "b")))
         (found,) = engine.port.runs.radars.values()
         count = -1
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while sum(merged) != count:  # a look that had no time for all goes on with the rest
                 count = sum(merged)
                 await found.look()

@@ -29,19 +29,19 @@ proxy = urllib.parse.urlparse(os.environ['HTTPS_PROXY'])
 answers = {}
 
 def tunnel(port):
-    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=5)
+    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=60)
     client.set_tunnel('localhost', port)
     client.request('GET', '/tunnel', body=b'x' * 200000)
     return client.getresponse().read().decode()
 
 def plain(port):
-    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=5)
+    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=60)
     client.request('GET', f'http://localhost:{port}/plain', headers={'Host': 'evil.example'})
     answer = client.getresponse()
     return f'{answer.status} {answer.read().decode()}'
 
 def socks(port):
-    with socket.create_connection((proxy.hostname, proxy.port), timeout=5) as client:
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=60) as client:
         client.sendall(bytes([5, 1, 0]))
         assert client.recv(2) == bytes([5, 0])
         client.sendall(bytes([5, 1, 0, 3, 9]) + b'localhost' + port.to_bytes(2, 'big'))
@@ -55,7 +55,7 @@ def socks(port):
         return data.decode().rsplit(chr(10), 1)[1]
 
 def direct(port):
-    socket.create_connection(('127.0.0.1', port), timeout=5).close()
+    socket.create_connection(('127.0.0.1', port), timeout=60).close()
     return 'connected'
 
 for way in (tunnel, plain, socks, direct):
