@@ -137,7 +137,7 @@ async def test_hosts_on_the_list_are_reached_and_no_others(
     assert _noted(scene) == {("allowed", "localhost", allowed), ("denied", "localhost", denied)}
     assert set(kept.end.left_over) <= {"plait-egress"}  # the kernel ends it a moment later
     assert kept.end.unkillable == ()
-    assert kept.end.wall_s < 10
+    assert kept.end.wall_s < 60
 
 
 @pytest.mark.anyio
@@ -145,9 +145,9 @@ async def test_the_helpers_do_not_prolong_the_grace_of_a_stopped_attempt(
     machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = replace(listed(scene, "example.org"), limits=Limits(time_seconds=0.5))
-    kept = await keep(machine, request, tmp_path / "keeping", "sleep", "60")
+    kept = await keep(machine, request, tmp_path / "keeping", "sleep", "600", grace_s=200.0)
     assert kept.end.cause is StopCause.TIMEOUT
-    assert kept.end.wall_s < 4  # the grace alone is 5
+    assert kept.end.wall_s < 100  # half the grace
     assert set(kept.end.left_over) <= {"plait-egress"}  # the kernel ends it a moment later
     assert kept.end.unkillable == ()
 
