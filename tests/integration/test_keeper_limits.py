@@ -394,9 +394,10 @@ async def test_a_unified_group_is_frozen_and_killed_in_one_step(
     await host.freeze(spec.attempt)
     events = Path(group.path, "cgroup.events")
     await wait_until(lambda: "frozen 1" in events.read_text())
-    await host.cancel(spec.attempt, StopCause.USER, grace_s=2.0)
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=60)
+    await wait_until(lambda: set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF})
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=0)
     _, end = await read_all(host, spec.attempt)
-    assert set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF}
     assert await to_thread.run_sync(living_now, animals.values()) == set()
     assert end.unkillable == ()
 
