@@ -101,6 +101,7 @@ async def reached(place: MergingPlace, engine: Engine, network: str) -> dict[str
         }
         Path(view.workspace or "", "what.json").write_text(json.dumps(what))  # noqa: ASYNC240
         await s.ready(engine, run)
+        await s.wait_said(engine, run, "FOUND")
         lines = (await engine.ask(ReadServed(run.id, WORKER))).lines
     (found,) = [line for line in lines if line.startswith("FOUND")]
     told: dict[str, bool] = json.loads(found.removeprefix("FOUND "))
