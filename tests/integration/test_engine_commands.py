@@ -233,7 +233,7 @@ async def test_a_memory_limit_ends_the_whole_tree_and_says_what_it_saw(place: Pl
         report = await run.wait()
         hits = [
             told.event.hit
-            for told in engine._coordinator.runs.tools.bus.journalled
+            for told in engine._coordinator.runs.tools.bus.journaled
             if isinstance(told.event, LimitHitSeen)
         ]
     assert phases(report) == {A: "FAILED MEMORY"}

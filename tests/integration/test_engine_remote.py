@@ -256,7 +256,7 @@ async def test_questions_are_answered_while_a_stream_of_events_is_not_read(place
         run = await asking(engine)
         bus = engine._coordinator.runs.tools.bus
         bus._kept = 10_000  # what is told here is in no journal
-        bus.tell([replace(bus.journalled[-1], seq=1000 + n) for n in range(6000)])
+        bus.tell([replace(bus.journaled[-1], seq=1000 + n) for n in range(6000)])
         async with client(engine) as remote:
             seqs = []
             async for told in remote.events(run=run.id):

@@ -318,7 +318,7 @@ async def test_a_held_attempt_that_is_frozen_begins_frozen(host: LocalHost, tmp_
     await host.freeze(spec.attempt)
     await host.go(spec.attempt)
     seen = await host.read(spec.attempt, 0, wait=False)
-    with anyio.fail_after(30):  # one that is not frozen writes on for ever
+    with anyio.fail_after(30):  # one that is not frozen writes on forever
         while True:
             await anyio.sleep(0.1)
             more = await host.read(spec.attempt, seen.next_offset, wait=False)
