@@ -283,7 +283,7 @@ _KNOCK = """
 import os, socket, sys
 os.setgid(65534); os.setuid(65534)
 client = socket.socket(socket.AF_UNIX)
-client.settimeout(10)
+client.settimeout(60)
 try:
     client.connect(sys.argv[1])
     print(client.recv(4096).decode())
