@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterator
 
-import psutil
 import pytest
 import yaml
 
 from tests.support.console_story import StoryConsole, console_story
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine
 
 pytestmark = pytest.mark.long
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -30,12 +29,7 @@ def ready(repository: Shell) -> Iterator[Shell]:
     repository.git("commit", "-qm", "start")
     assert repository.plait("run", "plait.yaml", "--headless").code == 3
     yield repository
-    named = repository.folder / ".git" / "plait" / "engine.json"
-    pid = json.loads(named.read_text())["pid"] if named.exists() else 0
-    if pid and psutil.pid_exists(pid):
-        engine = psutil.Process(pid)
-        engine.terminate()
-        psutil.wait_procs([engine], timeout=30)
+    end_engine(repository)
 
 
 def _open_diff(console: StoryConsole) -> None:
