@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -21,8 +22,8 @@ from tui.keys import default_keymap
 
 PATIENCE_S = 30.0
 _ALT_SCREEN = 1049
-_SLICE = 2_048
-"""Bytes drawn between two looks: a message is on screen for longer than one write."""
+_MOVE = re.compile(rb"\x1b\[(?:\d*;?\d*[HfJ]|\?1049[hl])")
+"""What is on screen is written over behind one of these alone, so it is looked at before each."""
 _BYTES = {
     "escape": b"\x1b",
     "enter": b"\r",
@@ -59,7 +60,7 @@ class StoryConsole(PtyConsole):
         super().__init__(process, master)
         self._screen = _Grid(*size)
         self._stream = pyte.ByteStream(self._screen)
-        self._fed = 0
+        self._fed, self._seen = 0, ""
 
     @property
     def text(self) -> str:
@@ -72,7 +73,8 @@ class StoryConsole(PtyConsole):
         deadline = time.monotonic() + seconds
         while not self._are_drawn(texts) and time.monotonic() < deadline:
             if self._fed < len(self.written):
-                self._draw(self._fed + _SLICE)
+                move = _MOVE.search(self.written, self._fed + 1)
+                self._draw(move.start() if move else len(self.written))
             elif not self._read(0.1):
                 break
         missing = [text for text in texts if text not in self._drawn()]
@@ -89,7 +91,10 @@ class StoryConsole(PtyConsole):
         self._fed = min(end, len(self.written))
 
     def _drawn(self) -> str:
-        return "\n".join(self._screen.display)
+        if self._screen.dirty:
+            self._screen.dirty.clear()
+            self._seen = "\n".join(self._screen.display)
+        return self._seen
 
     def _are_drawn(self, texts: tuple[str, ...]) -> bool:
         drawn = self._drawn()
