@@ -49,7 +49,7 @@ def test_both_land_it_at_once_and_it_lands_once(ready: Shell):
         _open_diff(console)
         console.do("diff.yes").shows(f"{WHO} is approved").do("diff.land")
         done = ready.plait("land", WHO, "--json")
-        console.shows("✓ s1/worker_1 landed as")
+        console.shows_one_of("✓ s1/worker_1 landed as", "L refused")  # either may be the first
         (phase,) = [w["phase"] for w in _workers(ready)]
         console.do("everywhere.quit_now")
         assert console.end() == 0

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fcntl import ioctl
 from pathlib import Path
@@ -70,16 +70,25 @@ class StoryConsole(PtyConsole):
 
     def shows(self, *texts: str, seconds: float = PATIENCE_S) -> Self:
         """Wait until every text is on screen at once, be it for a moment."""
+        assert self._wait_drawn(texts, all, seconds), f"not all of {texts} on screen:\n{self.text}"
+        return self
+
+    def shows_one_of(self, *texts: str) -> Self:
+        """Wait until one of the texts is on screen, be it for a moment."""
+        assert self._wait_drawn(texts, any, PATIENCE_S), f"none of {texts} on screen:\n{self.text}"
+        return self
+
+    def _wait_drawn(
+        self, texts: tuple[str, ...], enough: Callable[[Iterable[bool]], bool], seconds: float
+    ) -> bool:
         deadline = time.monotonic() + seconds
-        while not self._are_drawn(texts) and time.monotonic() < deadline:
+        while not (found := self._are_drawn(texts, enough)) and time.monotonic() < deadline:
             if self._fed < len(self.written):
                 move = _MOVE.search(self.written, self._fed + 1)
                 self._draw(move.start() if move else len(self.written))
             elif not self._read(0.1):
                 break
-        missing = [text for text in texts if text not in self._drawn()]
-        assert not missing, f"{missing} not on screen:\n{self.text}"
-        return self
+        return found
 
     def press(self, data: bytes) -> None:
         """Type bytes; what was on screen before them is no answer to them."""
@@ -96,9 +105,9 @@ class StoryConsole(PtyConsole):
             self._seen = "\n".join(self._screen.display)
         return self._seen
 
-    def _are_drawn(self, texts: tuple[str, ...]) -> bool:
+    def _are_drawn(self, texts: tuple[str, ...], enough: Callable[[Iterable[bool]], bool]) -> bool:
         drawn = self._drawn()
-        return all(text in drawn for text in texts)
+        return enough(text in drawn for text in texts)
 
     def do(self, *actions: str) -> Self:
         """Press the keys of actions (`fleet.retry_with`, `everywhere.quit`)."""
