@@ -113,7 +113,7 @@ async def page(url: str, path: str = "") -> str:
 
 
 def _page(url: str) -> str:
-    with urlopen(url, timeout=10) as answer:  # noqa: S310  a page of our own
+    with urlopen(url, timeout=60) as answer:  # noqa: S310  a page of our own
         text: str = answer.read().decode()
     return text
 
