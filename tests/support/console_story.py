@@ -38,6 +38,11 @@ PLAIT = str(Path(sys.executable).with_name("plait"))
 class _Grid(pyte.Screen):
     """A screen that is empty when a program takes the whole of it, or gives it back."""
 
+    def row(self, y: int) -> str:
+        """Return one row as it is read; behind a wide sign stands an empty cell."""
+        line = self.buffer[y]
+        return "".join(line[x].data for x in range(self.columns))
+
     def set_mode(self, *modes: int, **how: bool) -> None:
         super().set_mode(*modes, **how)
         self._clear_for(modes)
@@ -60,7 +65,8 @@ class StoryConsole(PtyConsole):
         super().__init__(process, master)
         self._screen = _Grid(*size)
         self._stream = pyte.ByteStream(self._screen)
-        self._fed, self._seen = 0, ""
+        self._fed = 0
+        self._rows = [""] * size[1]
 
     @property
     def text(self) -> str:
@@ -100,10 +106,10 @@ class StoryConsole(PtyConsole):
         self._fed = min(end, len(self.written))
 
     def _drawn(self) -> str:
-        if self._screen.dirty:
-            self._screen.dirty.clear()
-            self._seen = "\n".join(self._screen.display)
-        return self._seen
+        for y in self._screen.dirty:
+            self._rows[y] = self._screen.row(y)
+        self._screen.dirty.clear()
+        return "\n".join(self._rows)
 
     def _are_drawn(self, texts: tuple[str, ...], enough: Callable[[Iterable[bool]], bool]) -> bool:
         drawn = self._drawn()
