@@ -137,6 +137,8 @@ class PlaitApp(Sequences):
         self._begins_at = _OPENING if port is None else options.begins_on
         vars(self)["DEFAULT_MODE"] = self._begins_at
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
+        self._styled = stamp(config)
+        """What the user's style was before it was read: what changes meanwhile is read again."""
         self._known_themes, theme_problems = load_all(config / "themes" if config else None)
         for known in self._known_themes.values():
             self.register_theme(known.as_textual())
@@ -151,7 +153,6 @@ class PlaitApp(Sequences):
         self._is_read_only = read_only
         self._opened_with = options
         self._sheets: tuple[Path, ...] = ()
-        self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
         self.failures: list[Exception] = []
         """The errors of ours that ended a worker."""
@@ -296,7 +297,8 @@ class PlaitApp(Sequences):
         if not self.is_headless and has_hung_up():
             self.exit(return_code=128 + signal.SIGHUP)
             return
-        if stamp(self._opened_with.config) != self._styled:
+        if (now := stamp(self._opened_with.config)) != self._styled:
+            self._styled = now
             self._read_themes()
             self._restyle()
             self._wear(None)
@@ -319,7 +321,6 @@ class PlaitApp(Sequences):
 
     def _restyle(self) -> None:
         """Lay the user's sheets over ours; a sheet with a mistake is left out and named."""
-        self._styled = stamp(self._opened_with.config)
         found = checked(self._opened_with.config, self.get_css_variables())
         self.problems += [str(problem) for problem in found.problems]
         if found.sheets or self._sheets:
