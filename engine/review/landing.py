@@ -391,7 +391,7 @@ class GitLandings:
         return undone(at=done.commit, is_added=done.commit != landed.old)
 
     async def _go_back(self, back: LandPrepared) -> LandingDone | LandingRefused:
-        """Land the way back, noted on disk so that a death in between can be repaired."""
+        """Land the way back, noted on disk so that a crash in between can be repaired."""
         note = self._layout.root / _UNDOING
         forget = partial(note.unlink, missing_ok=True)
         # Written before the move: if the engine dies in between, the next one finishes from here.

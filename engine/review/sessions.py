@@ -1,7 +1,7 @@
 """Keep resolutions under way: one durable session per conflicted worker.
 
 What is kept is a journal of decisions and nothing else; the conflicts are made again from git. So
-a session survives the death of any process, and a target that moved: decisions are carried to the
+a session survives the crash of any process, and a target that moved: decisions are carried to the
 merge made again, wherever they still fit.
 """
 

@@ -2,7 +2,7 @@
 
 HEAD, branches and the index never move; only files do. Everything that stands where the result
 writes is copied into a folder of ours first, and the user's edits also onto a ref. Before the first
-file changes, a note says what is under way. So a death at any moment is repaired by taking it back.
+file changes, a note says what is under way. So a crash at any moment is repaired by taking it back.
 """
 
 import os

@@ -24,7 +24,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Layout:
-    """The paths of one repository, from its common git directory on."""
+    """The paths of one repository, from the git directory that its worktrees share."""
 
     def __init__(self, common_dir: Path) -> None:
         self.common_dir = common_dir.resolve()

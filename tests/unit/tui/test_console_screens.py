@@ -188,7 +188,7 @@ async def test_the_inbox_answers_in_place_and_goes_on_to_the_next():
         await console.shows("2 wait for you", "1 answered", "ANSWERED", "port/cli.py")
 
 
-async def test_an_item_put_off_goes_to_the_end_and_comes_back():
+async def test_a_snoozed_item_goes_to_the_end_and_comes_back():
     async with opened() as console:
         await console.do("go_inbox", "pause")
         await console.shows("LATER")

@@ -50,7 +50,9 @@ def _red(console: StoryConsole) -> None:
     console.do("compare.check").shows("refused: its check failed")
 
 
-def test_a_mix_of_three_candidates_is_red_then_mended_checked_and_landed(picked: Shell) -> None:
+def test_a_composite_of_three_candidates_is_red_then_mended_checked_and_landed(
+    picked: Shell,
+) -> None:
     assert picked.plait("run", "plait.yaml", "--detach").code == 0
     with console_story(picked, "attach") as console:
         console.shows("NEEDS YOU 3").do("fleet.pick").shows("type a name")
