@@ -139,6 +139,7 @@ def terminal_story(
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_ANIMATIONS": "none",
+            "PLAIT_ASCII": "0",
             **shell.env,
         },
         start_new_session=True,

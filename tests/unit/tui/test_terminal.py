@@ -38,6 +38,36 @@ def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Sign
         assert MOUSE_OFF in console.written
 
 
+_NOTHING = dict.fromkeys(("LANG", "LC_ALL", "LC_CTYPE", "PLAIT_ASCII"), "")
+
+
+@pytest.mark.parametrize(
+    ("said", "is_ascii"),
+    [
+        ({"LANG": "C.UTF-8"}, False),
+        ({}, False),
+        ({"LANG": "C"}, True),
+        ({"LC_ALL": "C", "LANG": "C.UTF-8"}, True),
+        ({"LANG": "en_US.ISO-8859-1"}, True),
+        ({"LANG": "C.UTF-8", "TERM": "linux"}, True),
+        ({"LANG": "C.UTF-8", "TERM": "vt100", "NO_COLOR": "1"}, True),
+        ({"LANG": "C.UTF-8", "NO_COLOR": "1"}, False),
+        ({"LC_ALL": "C", "PLAIT_ASCII": "0"}, False),
+        ({"LANG": "C.UTF-8", "PLAIT_ASCII": "1"}, True),
+    ],
+    ids=str,
+)
+def test_a_terminal_without_unicode_gets_ascii_alone(said: dict[str, str], *, is_ascii: bool):
+    with console_in_pty(**{**_NOTHING, **said}) as console:
+        console.wait_written(READY)
+        for keys in (b"?", b"\x1b", b":"):  # pages and lists are drawn by Textual's own widgets
+            seen = len(console.written)
+            console.press(keys)
+            console.wait_written_after(seen, b"\x1b[")
+        assert console.written.isascii() == is_ascii
+        assert console.end(signal.SIGTERM) == 128 + signal.SIGTERM
+
+
 class _GoneTerminal(StringIO):
     def write(self, text: str) -> int:
         raise OSError(errno.EIO, f"there is no terminal for {text}")
