@@ -31,7 +31,7 @@ from tui.kit.palette import Palette
 from tui.kit.private import SturdyDriver, has_hung_up, send_to_terminal
 from tui.kit.sequences import Sequences
 from tui.kit.styling import checked, stamp
-from tui.kit.working import begin_work
+from tui.kit.working import Failures, begin_work
 from tui.theming import DEFAULT, Theme, load_all
 
 if TYPE_CHECKING:  # the first frame needs none of it
@@ -153,13 +153,10 @@ class PlaitApp(Sequences):
         self._sheets: tuple[Path, ...] = ()
         self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
-        self.failures: list[Exception] = []
-        """The errors of ours that ended a worker."""
+        self.failures = Failures()
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
-        self.is_ascii = (
-            has_only_ascii(os.environ) if options.is_ascii is None else options.is_ascii
-        )
+        self.is_ascii = has_only_ascii(os.environ) if options.is_ascii is None else options.is_ascii
         self._own_filters = [NoColor()] * self.is_plain + [AsciiOnly()] * self.is_ascii
         self.set_keymap(as_keymap(self._known_keys))
         self.add_mode(_OPENING, self.opening)
@@ -341,19 +338,25 @@ class PlaitApp(Sequences):
             self.board.say_refused("your settings", self.problems[0] + more, "the defaults stay")
 
     def work_failed(self, error: Exception) -> None:
-        """Say that a worker of the console has failed, and keep where; everything else goes on."""
+        """Say that something of the console has failed, and keep where; everything else goes on."""
         from tui.words.clean import clean  # noqa: PLC0415  few consoles need it
 
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]
-        self.failures.append(error)
-        log = self.living.keep_trace(error)
+        log = self.failures.keep(error, self.living.keep_trace)
         if self.board:
             what = clean(f"{type(error).__name__}: {error}".partition("\n")[0])[:_LONGEST_FAILURE]
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-            self.board.say_both(
+            self.board.say_alone(
                 f"internal error in plait: {what}", log and f"the traceback is in {log}", mark
             )
+
+    def endures(self, error: Exception) -> bool:
+        """Go on after an error in a handler, a timer or a drawing, once it can be said."""
+        if not self.has_painted.is_set() or self.board is None:
+            return False
+        self.work_failed(error)
+        return True
 
     @property
     def board(self) -> Board | None:

@@ -151,6 +151,45 @@ def test_a_console_that_was_stopped_from_outside_goes_on_as_before(takes_it_back
         assert termios.tcgetattr(console.master)[3] & ECHO == ECHO
 
 
+_PAINTS_BADLY = """
+import sys
+from tests.support import world
+from tui.app import Options, PlaitApp
+from tui.kit.inked import Inked
+from tui.kit.private import Enduring
+
+class Paints(PlaitApp):
+    BINDINGS = [("ctrl+y", "paint", "")]
+
+    def action_paint(self):
+        Inked._strip = lambda tile, row: 1 // 0 if tile.id == "run" else strip(tile, row)
+        self.screen.query_one("#run").notify_style_update()
+
+strip = Inked._strip
+if "falls" in sys.argv:
+    del Enduring._handle_exception
+app = Paints(world.FakePort(world.csvlite()), options=Options(can_stay_alive=False))
+app.run()
+print(app.failures.parting())
+raise SystemExit(app.return_code)
+"""
+
+
+@pytest.mark.parametrize("word", ["goes on", "falls"])
+def test_a_row_that_cannot_be_painted_does_not_end_the_console(word: str):
+    with process_in_pty(_PAINTS_BADLY, word) as console:
+        console.wait_written(READY)
+        console.press(b"\x19")
+        if word == "goes on":
+            console.wait_written(b"internal error in plait: ZeroDivisionError")
+            console.press(b"\x11")
+            assert console.end() == 0
+            assert b"the console had 1 internal error:\r\nTraceback" in console.written
+        else:  # the negative control: Textual's own way
+            assert console.end() == 1
+        assert LEFT_ALT_SCREEN in console.written
+
+
 _BREAKS = """
 from tests.support import world
 from tui.app import PlaitApp
