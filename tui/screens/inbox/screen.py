@@ -92,6 +92,7 @@ class InboxScreen(Board):
             self._at = names.index(self.session.worker)
         elif names and self._answered == self.session.worker:
             self._at = min(self._at, len(names) - 1)
+            self.session.asked_at.clear()  # no key has brought this one under the cursor
             self.point_at(names[self._at])
         return next((w for w in items if w.worker == self.session.worker), None)
 
