@@ -12,6 +12,7 @@ from tui.words.asking import ANSWERED_ON, asked_of, raw_of
 from tui.words.doable import NOT_OPENED, why_not
 from tui.words.figures import some
 from tui.words.looks import glyph, look_of
+from tui.words.sentences import sentence_of
 from tui.words.standing import step_of, title_of
 from tui.words.unshown import NOTHING_UNSHOWN, asks_to_land
 
@@ -87,6 +88,18 @@ class Workers(Controller):
         if self.screen.kind == "diff":
             return "its diff is not shown yet"
         return f"{reason}; {self.screen.key_of(self.screen.opens_diff)} opens it"
+
+    def sentence(self, worker: WorkerView | None, now: float) -> Row:
+        """Return what is true of a worker, with the keys that do something to it now."""
+        run = self.session.run
+        return (
+            sentence_of(worker, step_of(run, worker), now, self._key_now) if worker and run else ()
+        )
+
+    def _key_now(self, idea: str) -> str:
+        """Return the key of an idea if it works now; on a diff, its key means another diff."""
+        is_shown = idea == "diff" and self.screen.kind == "diff"
+        return "" if is_shown or self.screen.refusal(idea) else self.screen.key_anywhere(idea)
 
     def label_of(self, idea: str, label: str) -> str:
         """Return the word for yes or no, which depends on what is under the cursor."""
