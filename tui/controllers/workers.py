@@ -19,22 +19,10 @@ from tui.words.unshown import NOTHING_UNSHOWN, asks_to_land
 _NEEDS_WORKER = frozenset(
     {
         *("yes", "yes_wide", "no", "retry", "retry_with", "pause", "steer", "comment", "land"),
-        *(
-            "diff",
-            "new",
-            "zoom",
-            "terminal",
-            "checkpoint",
-            "try",
-            "limits",
-            "check",
-            "edit",
-            "edit_all",
-            "interrupt",
-            "copy",
-            "copy_name",
-        ),
-        *("next_worker", "previous_worker", "open", "mark", "select", "less", "more", "follow"),
+        *("diff", "merge", "try", "check", "checkpoint", "limits", "interrupt", "serve", "publish"),
+        *("new", "terminal", "take_over", "edit", "edit_all", "copy", "copy_name"),
+        *("next_worker", "previous_worker", "open", "mark", "select"),
+        *("zoom", "less", "more", "follow"),
     }
 )
 _NO_LABELS = {
@@ -63,9 +51,7 @@ class Workers(Controller):
     def why_not(self, idea: str) -> str:
         worker, step = self.session.worker_view, self.session.step_view
         if worker is None or step is None:
-            run = self.session.run
-            why = "no worker is under the cursor" if run and run.workers else "there is no worker"
-            return why if idea in _NEEDS_WORKER else ""
+            return self._without_worker(idea)
         if idea in {"limits", "interrupt"} and not worker.phase.holds_slot:
             return "it is not running"
         if self.session.marks and idea in _ON_MARKED:
@@ -79,6 +65,13 @@ class Workers(Controller):
             if self.screen.kind != "worker":
                 return "it asks for no command"
         return self._why_not_out(idea, worker, step) or self._why_not_done(idea, worker, step)
+
+    def _without_worker(self, idea: str) -> str:
+        """Return why an idea cannot be done where the cursor rests on nothing."""
+        run = self.session.run
+        if run is None or not run.workers:
+            return "there is no worker" if idea in _NEEDS_WORKER or idea == "pick" else ""
+        return "no worker is under the cursor" if idea in _NEEDS_WORKER else ""
 
     def _why_not_done(self, idea: str, worker: WorkerView, step: StepView) -> str:
         """Return why an idea cannot be done to a worker; with the key that opens its diff."""
