@@ -117,8 +117,8 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
         approves = "It can land again: {yes} approves it."
         return f": {undone}.", approves, "It can land again; {diff} opens its diff."
     if step.is_choice_due:
-        others = "The others stay on their branches when you choose."
-        return f" is one of {len(step.workers)} candidates.", others
+        fact = f" is one of {len(step.workers)} candidates."
+        return fact, "{go_compare} compares them.", "The others stay on their branches."
     return (
         " waits for your review.",
         "{yes} approves it.",

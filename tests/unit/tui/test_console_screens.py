@@ -242,7 +242,7 @@ async def test_nothing_lights_up_where_nothing_moves():
 async def test_an_empty_inbox_says_so_and_where_to_go():
     async with opened(many(1)) as console:
         await console.do("go_inbox")
-        await console.shows("Nothing waits for you.", "back to the fleet")
+        await console.shows("Nothing waits for you.", "goes back to Fleet")
 
 
 async def test_the_plan_shows_steps_time_and_the_step_under_the_cursor():
