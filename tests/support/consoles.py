@@ -151,7 +151,7 @@ class Console:
         with anyio.move_on_after(seconds):
             while not found():
                 await self.pilot.pause(0.02)
-        assert found(), self.text
+        assert found(), "\n".join((self.text, *map(repr, self.app.failures)))
         return self
 
     async def shows(self, *texts: str) -> "Console":
