@@ -46,6 +46,18 @@ def _stop_said(name: Span) -> Row:
 class Deciding(Controller):
     """Answer what waits for a yes or a no."""
 
+    def why_not(self, idea: str) -> str:
+        """Return why a request cannot be allowed for the run, or a question answered for all."""
+        worker = self.session.worker_view
+        asked = asked_of(worker) if worker else None
+        if idea != "yes_wide" or worker is None or asked is None:
+            return ""
+        yes = self.screen.key_of("yes")
+        if asked.is_permission:
+            return f"it hides characters; {yes} allows it once" if raw_of(asked).is_hiding else ""
+        alone = f"nobody else asks the same; {yes} answers it"
+        return "" if len(self._alike(worker)) > 1 else alone
+
     def do_yes(self) -> None:
         here = self.session.worker_view
         asks_all = bool(self.session.marks and here and asked_of(here))
@@ -69,11 +81,8 @@ class Deciding(Controller):
         worker = self.here()
         if asks_permission(worker):
             self._allow(worker, is_for_run=True)
-        elif len(self._alike(worker)) > 1:
-            self._let_choose(worker, partial(self._answer_alike, worker, self._alike(worker)))
         else:
-            hint = f"{self.screen.key_of('yes')} answers it"
-            self.refuse("yes_wide", "nobody else asks the same", hint)
+            self._let_choose(worker, partial(self._answer_alike, worker, self._alike(worker)))
 
     def _allow(self, worker: WorkerView, *, is_for_run: bool) -> None:
         question = worker.questions[0]
@@ -81,9 +90,6 @@ class Deciding(Controller):
             self.screen.open_question()
         elif not question.is_permission:
             self._let_choose(worker, partial(self._pick, worker))
-        elif is_for_run and raw_of(question).is_hiding:
-            once = f"{self.screen.key_of('yes')} allows it once"
-            self.refuse("yes_wide", "it hides characters", once)
         elif self.session.marks and not is_for_run:
             self._answer_alike(worker, self._workers.marked, "allow")
         else:

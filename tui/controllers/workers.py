@@ -97,9 +97,11 @@ class Workers(Controller):
     def label_of(self, idea: str, label: str) -> str:
         """Return the word for yes or no, which depends on what is under the cursor."""
         worker, step = self.session.worker_view, self.session.step_view
-        if not label or worker is None or idea not in {"yes", "no"}:
+        if not label or worker is None or idea not in {"yes", "yes_wide", "no"}:
             return label
         asks = bool(worker.questions) and not worker.phase.is_settled
+        if idea == "yes_wide":
+            return label if not asks or worker.questions[0].is_permission else "answer all"
         if idea == "yes":
             chooses = "choose" if step and step.is_choice_due else "approve"
             allows = label if asks and worker.questions[0].is_permission else "answer"
