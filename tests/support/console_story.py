@@ -79,6 +79,21 @@ class StoryConsole(PtyConsole):
         assert not missing, f"{missing} not on screen:\n{self.text}"
         return self
 
+    def allows(self, action: str) -> Self:
+        """Press the key that allows; again, where the request appeared only just before."""
+        self.do(action)
+        asks, allowed = "just appeared. Allow", "allowed once"
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._are_drawn((asks,)) and not self._are_drawn((allowed,)):
+            assert time.monotonic() < deadline, f"neither asked nor allowed:\n{self.text}"
+            if self._fed < len(self.written):
+                self._draw(self._fed + _SLICE)
+            elif not self._read(0.1):
+                break
+        if self._are_drawn((asks,)):
+            self.do(action)
+        return self.shows(allowed)
+
     def press(self, data: bytes) -> None:
         """Type bytes; what was on screen before them is no answer to them."""
         self._draw(len(self.written))

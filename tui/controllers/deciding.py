@@ -138,13 +138,13 @@ class Deciding(Controller):
     @property
     def digits(self) -> Mapping[str, Callable[[], None]]:
         """Each digit that stands on screen beside an answer gives that answer."""
+        self._note_questions()
         worker = self.session.worker_view
-        if worker is None or not asked_of(worker) or self.screen.refusal("yes"):
+        choices = choices_of(worker) if worker else ()
+        if worker is None or not choices or self.screen.refusal("yes"):
             return {}
         if not self.screen.shows_whole_question(worker):
             return {}
-        self.session.asked_at.setdefault(self._named(worker), self.session.clock())
-        choices = choices_of(worker)
         return {str(n): partial(self._press, worker, text) for n, text in enumerate(choices, 1)}
 
     def _press(self, worker: WorkerView, text: str) -> None:
@@ -152,6 +152,14 @@ class Deciding(Controller):
         self.screen.ask = None
         said = words(Span("This question just appeared. Answer ", TEXT), Span(text, BOLD), "?")
         self._once_read(worker, "yes", said, partial(self._pick, worker, text))
+
+    def _note_questions(self) -> None:
+        """Note since when each question is on screen as a whole, each time the screen is drawn."""
+        known, run = self.session.asked_at, self.session.run
+        for worker in run.workers if run else ():
+            is_new = asked_of(worker) and self._named(worker) not in known
+            if is_new and self.screen.shows_whole_question(worker):
+                known[self._named(worker)] = self.session.clock()
 
     def _named(self, worker: WorkerView) -> object:
         return self.run_id, worker.worker, worker.attempt, worker.questions[0]

@@ -180,7 +180,7 @@ async def test_the_inbox_answers_in_place_and_goes_on_to_the_next():
     async with opened(port=_port()) as console:
         await console.do("go_inbox")
         await console.shows("WHAT IT COULD TOUCH", "own worktree", "JUST BEFORE", "3 wait for you")
-        await console.do("yes")
+        await console.do("yes", "yes")  # it has only just appeared
         answered = changed(csvlite(at=NOW + 1), "implement/worker_2", questions=())
         asked = Answered(
             worker="implement/worker_2", attempt=1, question="q1", answer="allow", by="you"

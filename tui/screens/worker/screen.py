@@ -186,7 +186,8 @@ class WorkerScreen(Board):
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
         cells, rows = self.query_one("#main").size.width, len(self.query_one("#asked", Inked).rows)
-        return bool(rows) and question_fits(worker, cells - 4, rows - 6)
+        is_here = worker.worker == self.session.worker
+        return is_here and bool(rows) and question_fits(worker, cells - 4, rows - 6)
 
     def _draw_log(self) -> None:
         view = self.query_one(LogView)
