@@ -114,6 +114,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+os.environ["PLAIT_ASCII"] = "0"  # pictures and texts of the console are the same in any locale
+
 _PLAIN = re.compile(r"[\w./-]{1,40}")
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - pytest makes a folder of its own below
 

@@ -116,7 +116,7 @@ def test_a_day_at_the_console(day: Shell) -> None:
     with console_story(day, "run", "plait.yaml") as console:
         console.shows("ASKS YOU", "May I write allowed.txt?", "I sleep now")
 
-        _pick(console, "ask").do("fleet.yes").shows("allowed once")
+        _pick(console, "ask").allows("fleet.yes")
         console.shows("May I install left-pad?").do("fleet.no").shows("deny ask/worker_1")
         console.enters("use the standard library").shows("answered")
 

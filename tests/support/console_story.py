@@ -96,6 +96,15 @@ class StoryConsole(PtyConsole):
                 break
         return found
 
+    def allows(self, action: str) -> Self:
+        """Press the key that allows; again, where the request appeared only just before."""
+        self.do(action)
+        asks, allowed = "just appeared. Allow", "allowed once"
+        self.shows_one_of(asks, allowed)
+        if self._are_drawn((asks,), all):
+            self.do(action)
+        return self.shows(allowed)
+
     def press(self, data: bytes) -> None:
         """Type bytes; what was on screen before them is no answer to them."""
         self._draw(len(self.written))
@@ -159,6 +168,7 @@ def terminal_story(
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_ANIMATIONS": "none",
+            "PLAIT_ASCII": "0",
             **shell.env,
         },
         start_new_session=True,

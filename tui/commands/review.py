@@ -29,6 +29,7 @@ from tui.commands.base import (
     in_loop,
     put,
     put_json,
+    run_console,
     say,
 )
 from tui.commands.diff import patch_lines
@@ -161,5 +162,5 @@ async def opened(
     )
     app = PlaitApp(port, options=options)
     app.session.run_id, app.session.worker = run, worker
-    await app.run_async()
+    await run_console(app)
     return True

@@ -179,7 +179,7 @@ async def test_the_inbox_answers_in_place_and_goes_on_to_the_next():
     async with opened(port=_port()) as console:
         await console.do("go_inbox")
         await console.shows("WHAT IT COULD TOUCH", "own worktree", "JUST BEFORE", "3 wait for you")
-        await console.do("yes")
+        await console.do("yes", "yes")  # it has only just appeared
         answered = changed(csvlite(at=NOW + 1), "implement/worker_2", questions=())
         asked = Answered(
             worker="implement/worker_2", attempt=1, question="q1", answer="allow", by="you"
@@ -241,7 +241,7 @@ async def test_nothing_lights_up_where_nothing_moves():
 async def test_an_empty_inbox_says_so_and_where_to_go():
     async with opened(many(1)) as console:
         await console.do("go_inbox")
-        await console.shows("Nothing waits for you.", "back to the fleet")
+        await console.shows("Nothing waits for you.", "goes back to Fleet")
 
 
 async def test_the_plan_shows_steps_time_and_the_step_under_the_cursor():

@@ -181,7 +181,7 @@ def nothing_waits(scene: Scene) -> list[Row]:
             Span(f"{settled} settled", TEXT),
         )
         rows.append(counts)
-    rows.append(words("  ", Span(scene.key("go_fleet"), KEY), " back to the fleet"))
+    rows.append(words("  ", Span(scene.key("go_fleet"), KEY), " goes back to Fleet."))
     return rows
 
 

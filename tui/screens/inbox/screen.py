@@ -26,7 +26,6 @@ from tui.screens.inbox.page import (
 from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.scene import Scene
-from tui.words.sentences import sentence_of
 from tui.words.standing import step_of
 
 _SIDE_BY_SIDE_FROM = 100
@@ -92,6 +91,7 @@ class InboxScreen(Board):
             self._at = names.index(self.session.worker)
         elif names and self._answered == self.session.worker:
             self._at = min(self._at, len(names) - 1)
+            self.session.asked_at.clear()  # no key has brought this one under the cursor
             self.point_at(names[self._at])
         return next((w for w in items if w.worker == self.session.worker), None)
 
@@ -198,12 +198,7 @@ class InboxScreen(Board):
         self.say_refused(self.key_of("yes"), "the question continues below", further)
 
     def sentence(self, scene: Scene) -> Row:
-        here, run = self._current(), scene.run
-        return (
-            sentence_of(here, step_of(run, here), scene.now, self.key_anywhere)
-            if here and run
-            else ()
-        )
+        return self.does(Workers).sentence(self._current(), scene.now)
 
     def hints(self) -> Sequence[str]:
         here = self._current()
