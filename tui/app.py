@@ -139,7 +139,7 @@ class PlaitApp(Sequences):
         vars(self)["DEFAULT_MODE"] = self._begins_at
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
         self._styled = stamp(config)
-        """What the user's style was before it was read: what changes meanwhile is read again."""
+        """The style as it was before it was read: a change made meanwhile is read again."""
         self._known_themes, theme_problems = load_all(config / "themes" if config else None)
         for known in self._known_themes.values():
             self.register_theme(known.as_textual())

@@ -30,7 +30,7 @@ pipelines:
         run: "touch %s/gate/begun; until test -e %s/gate/go; do sleep 0.05; done; echo done > made"
 """
 LONGEST_S = 30.0
-"""An engine that waits for room waits for ever; one that is told to end looks some seconds."""
+"""An engine that waits for room never ends; one that is told to end looks some seconds."""
 # Only this script sees the small disk: it goes with the last of its processes.
 SETTING = """
 set -e

@@ -23,7 +23,7 @@ from tui.keys import default_keymap
 PATIENCE_S = 30.0
 _ALT_SCREEN = 1049
 _MOVE = re.compile(rb"\x1b\[(?:\d*;?\d*[HfJ]|\?1049[hl])")
-"""What is on screen is written over behind one of these alone, so it is looked at before each."""
+"""A program writes over the screen behind one of these alone, so it is looked at before each."""
 _BYTES = {
     "escape": b"\x1b",
     "enter": b"\r",
