@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -32,6 +33,9 @@ OLDEST = (2, 38)
 """`merge-tree --write-tree` came with it."""
 
 TIMEOUT_S = 120.0
+_SECOND_NS = 1_000_000_000
+_TICK_NS = 20_000_000
+"""The longest between two ticks of a kernel's clock of files is half of it."""
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _FACTS = (
     "--path-format=absolute",
@@ -218,7 +222,7 @@ class Repo:
         """Return the repository's own configuration, in order; the user's and ours are not in it.
 
         Listing it costs a process, so the list is kept while the files it came from do not change;
-        a configuration that includes others is listed every time.
+        a configuration that includes others, or has just changed, is listed every time.
         """
         signature = await to_thread.run_sync(_config_signature, self.common_dir, self.git_dir)
         if self._own is None or self._own[0] != signature:
@@ -358,7 +362,11 @@ class Repo:
 
 
 def _config_signature(common_dir: str, git_dir: str) -> object:
-    """Return what changes when a repository's configuration does."""
+    """Return what changes when a repository's configuration does.
+
+    It equals nothing where that cannot be said: for a link, whose target changes without it, and
+    for a file that was changed so lately that it can change again at the same time of its disk.
+    """
     found: list[object] = []
     for folder in {common_dir, git_dir}:
         for file in ("config", "config.worktree"):
@@ -366,10 +374,16 @@ def _config_signature(common_dir: str, git_dir: str) -> object:
                 seen = Path(folder, file).lstat()
             except FileNotFoundError:
                 continue
-            if stat.S_ISLNK(seen.st_mode):
-                return object()  # its target changes without it: never equal to anything
+            if stat.S_ISLNK(seen.st_mode) or not _is_settled(seen.st_ctime_ns):
+                return object()
             found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
     return tuple(sorted(map(repr, found)))
+
+
+def _is_settled(at_ns: int) -> bool:
+    """Say if what changes now gets another time; some file systems count whole seconds."""
+    tick = _TICK_NS if at_ns % _SECOND_NS else 2 * _SECOND_NS
+    return abs(time.time_ns() - at_ns) > tick
 
 
 def _standing_gits(repo: Repo) -> StandingGits[Where]:
