@@ -152,9 +152,13 @@ def test_a_request_is_read_and_nothing_is_checked_out(built: RepositoryBuilder, 
 def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_here(
     built: RepositoryBuilder, requested: str
 ):
+    assert plait(built, "review", "7", path=requested).returncode == 0
+    before = built.git("for-each-ref", "refs/plait")
+    built.git("push", "-qf", "origin", "main:refs/pull/7/head")
     Path(requested, "gh").write_text(GH.replace("OID", "0" * 40))
     read = plait(built, "review", "7", path=requested)
     assert read.returncode != 0
+    assert built.git("for-each-ref", "refs/plait") == before
     assert "is not https://example.org/a/b/pull/7" in read.stderr
     assert "as a remote" in read.stderr
 
@@ -167,13 +171,17 @@ def test_a_request_is_not_decided_by_words_that_contradict(
     assert "cannot both apply" in told.stderr
 
 
-def test_a_request_into_a_branch_called_head_is_read(built: RepositoryBuilder, requested: str):
-    built.git("push", "-q", "origin", "main:head")
+def test_a_request_is_read_into_a_branch_of_any_name(built: RepositoryBuilder, requested: str):
     gh = Path(requested, "gh")
-    gh.write_text(gh.read_text().replace('"baseRefName": "main"', '"baseRefName": "head"'))
-    read = plait(built, "review", "7", path=requested)
-    assert read.returncode == 0, read.stderr
-    assert "+theirs" in read.stdout
+    said = gh.read_text()
+    for into in ("head", "new/base", "part/of", "part"):  # one after the other, as it is changed
+        built.git("push", "-q", "origin", f"main:refs/heads/{into}")
+        gh.write_text(said.replace('"baseRefName": "main"', f'"baseRefName": "{into}"'))
+        read = plait(built, "review", "7", path=requested)
+        assert read.returncode == 0, read.stderr
+        assert "+theirs" in read.stdout
+        built.git("push", "-q", "origin", f":refs/heads/{into}")
+    assert len(built.git("for-each-ref", "refs/plait").splitlines()) == 2
 
 
 def test_conflicts_of_a_request_are_told_and_decided_without_a_checkout(
