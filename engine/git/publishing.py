@@ -221,7 +221,7 @@ async def _said_by_gh(
     words = ("gh", "pr", "view", request.removeprefix("#"), "--json", ",".join(_FIELDS))
     try:
         said = json.loads(await _run(repo, words, environment))
-        return {name: str(said[name]) for name in _FIELDS}
+        return {name: str(said[name]) for name in _FIELDS} | {"number": f"{int(said['number'])}"}
     except GitFailed as failed:
         raise WorkspaceError(f"gh finds no such request: {failed.stderr.strip()}") from failed
     except (ValueError, KeyError, TypeError) as error:

@@ -163,6 +163,17 @@ def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_
     assert "as a remote" in read.stderr
 
 
+@pytest.mark.parametrize("number", ['"x"', "null", "[7]"])
+def test_a_strange_answer_of_gh_is_said_in_words(
+    built: RepositoryBuilder, requested: str, number: str
+):
+    gh = Path(requested, "gh")
+    gh.write_text(gh.read_text().replace('"number": 7', f'"number": {number}'))
+    read = plait(built, "review", "7", path=requested)
+    assert read.returncode == 2
+    assert "plait cannot read the answer of gh" in read.stderr
+
+
 def test_a_request_is_not_decided_by_words_that_contradict(
     built: RepositoryBuilder, requested: str
 ):
