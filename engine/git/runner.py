@@ -26,7 +26,15 @@ from engine.git.plumbing.lock import RepositoryLock
 from engine.git.plumbing.process import Completed, execute
 from engine.git.plumbing.records import Records
 from engine.git.plumbing.standing import Command, StandingGits, StandingKind
-from engine.git.settings import Entries, UserSettings, includes, own_entries, parse_settings
+from engine.git.settings import (
+    Entries,
+    UserSettings,
+    conversion_in,
+    includes,
+    own_entries,
+    parse_settings,
+    users_conversion,
+)
 from engine.values import dataclass
 
 OLDEST = (2, 38)
@@ -112,7 +120,8 @@ class Repo:
         common_dir: The one shared by all worktrees; our own files lie in its folder `plait`.
         worktree: The working tree that was opened; None for a bare repository.
         object_format: `sha1` or `sha256`.
-        settings: The user's git configuration, as data.
+        settings: The user's git configuration, as data. What it says of the writing of files
+            follows the repository's own configuration, for ours must write as the user's git does.
         cache: What git has said already and cannot say otherwise.
         standing: Gits that stay, where somebody serves them.
     """
@@ -144,6 +153,7 @@ class Repo:
         self.cache = AnswerCache()
         self.standing = _standing_gits(self)
         self._own: tuple[object, Entries] | None = None
+        self._conversion = settings.conversion
 
     @classmethod
     async def open(cls, place: str | Path, environment: Mapping[str, str]) -> Self:
@@ -197,6 +207,7 @@ class Repo:
             settings=parse_settings(listing.stdout, environment),
             version=version,
         )
+        repo._conversion = users_conversion(listing.stdout)
         entries = own_entries(listing.stdout)
         # Of a worktree's own configuration, this listing has that of the place alone.
         is_whole = not includes(entries) and "extensions.worktreeconfig" not in dict(entries)
@@ -218,6 +229,11 @@ class Repo:
         """Look at the repository's configuration again before the next call."""
         self._own = None
 
+    def work_for(self, settings: UserSettings) -> None:
+        """Work with the settings of a user elsewhere from now on."""
+        self.settings, self._conversion = settings, settings.conversion
+        self.forget_configuration()
+
     async def configuration(self) -> Entries:
         """Return the repository's own configuration, in order; the user's and ours are not in it.
 
@@ -234,6 +250,10 @@ class Repo:
                 timeout_s=TIMEOUT_S,
             )
             entries = own_entries(listed.stdout)
+            # A worktree's own is not in this listing, so what was read at its place has to do.
+            if not (listed.exit_code or "extensions.worktreeconfig" in dict(entries)):
+                now = conversion_in({**dict(self._conversion), **dict(entries)})
+                self.settings = replace(self.settings, conversion=now)
             is_lasting = not (listed.exit_code or includes(entries))
             self._own = (signature if is_lasting else object(), entries)
         return self._own[1]
