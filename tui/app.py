@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ _RISEN_S = 0.6
 _LONGEST_END_S = 1.0
 _REMEMBER_S = 5.0
 _LISTENS_AGAIN_S = 5.0
-_LONGEST_FAILURE = 200
+_LONGEST_FAILURE, _FAILURES = 200, 20
 _USERS = 1
 """The rank of the user's sheets: they win over ours where both say something of one thing."""
 _SCREENS = {
@@ -153,8 +154,8 @@ class PlaitApp(Sequences):
         self._sheets: tuple[Path, ...] = ()
         self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
-        self.failures: list[Exception] = []
-        """The errors of ours that ended a worker."""
+        self.failures: deque[Exception] = deque(maxlen=_FAILURES)
+        """The last errors of ours that ended a worker."""
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
         self.is_ascii = options.is_ascii
@@ -257,7 +258,7 @@ class PlaitApp(Sequences):
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            begin_work(self, self._heed_signals, group="signals", again_after_s=0)
+            begin_work(self, self._heed_signals, group="signals", again_after_s=_TICK_S)
         if self._begins_at == _OPENING:
             self.call_after_refresh(self.call_next, self._go_on)
         else:
