@@ -62,11 +62,8 @@ def test_a_command_that_could_not_be_started_is_no_agent_to_install() -> None:
         reader.finish(ending).error
         for reader in (shell_parser(request), adapter_named("aider").parser(request))
     ]
-    assert said == [
-        "the command could not be started: No such file or directory",
-        "the agent could not be started: No such file or directory; `plait agents` lists "
-        "installed agents",
-    ]
+    why = "could not be started: No such file or directory"
+    assert said == [f"the command {why}", f"the agent {why}; `plait agents` lists installed agents"]
 
 
 @pytest.mark.parametrize(
