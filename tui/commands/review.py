@@ -44,7 +44,6 @@ from tui.commands.resolve import (
 from tui.commands.streams import is_terminal
 from tui.words.clean import clean
 
-_MANIFEST = "plait.yaml"
 _WHOSE = "a worker, shown in the console; or a pull request: 12, #12 or its page"
 
 
@@ -104,7 +103,7 @@ async def _help(folder: str) -> EngineHelp | None:
     try:
         return await own_help(folder)
     except EngineError as error:
-        say(f"{_MANIFEST} cannot be read, so its review commands do nothing here: {error}")
+        say(f"plait.yaml cannot be read, so its review commands do nothing here: {error}")
         return None
 
 
