@@ -1,5 +1,6 @@
 """`plait difftool` and `plait review PR` as a shell sees them: they show, and change no file."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -193,6 +194,18 @@ def test_a_request_is_read_into_a_branch_of_any_name(built: RepositoryBuilder, r
         assert "+theirs" in read.stdout
         built.git("push", "-q", "origin", f":refs/heads/{into}")
     assert len(built.git("for-each-ref", "refs/plait").splitlines()) == 2
+
+
+def test_decisions_on_a_request_without_conflicts_are_answered(
+    built: RepositoryBuilder, requested: str
+):
+    told = plait(built, "review", "7", "--both", path=requested)
+    assert told.returncode == 0
+    assert "+theirs" in told.stdout
+    assert "nothing to decide" in told.stderr
+    plain = plait(built, "review", "7", "--json", path=requested)
+    assert plain.returncode == 0
+    assert json.loads(plain.stdout) == {"is_resolved": True, "files": []}
 
 
 def test_conflicts_of_a_request_are_told_and_decided_without_a_checkout(
