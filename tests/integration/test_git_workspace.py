@@ -436,7 +436,7 @@ async def test_a_link_to_a_commit_that_the_user_has_not_is_said_for_review(tmp_p
 
 
 async def test_line_ends_follow_the_repository_while_an_engine_lives(tmp_path: Path):
-    """What the user's git would write is written, and nothing of it counts as a worker's change."""
+    """Our git writes as the user's would, and nothing of that counts as a worker's change."""
     lab = await Lab.open(tmp_path)
     for number, (said, ends) in enumerate((("true", b"e\r\n"), ("false", b"e\n")), 1):
         lab.built.configure("core.autocrlf", said)
