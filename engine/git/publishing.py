@@ -200,9 +200,9 @@ async def fetch_request(repo: Repo, request: str, environment: Mapping[str, str]
         await move_refs(repo, going, say="plait: review")
     if not is_it:
         raise WorkspaceError(
-            f"request #{number} of {source} is not {said['url']}",
-            hint="Add the repository of that page as a remote. If it is one, fetch again: somebody "
-            "has just pushed.",
+            f"the remote {source} has another commit for #{number} than {said['url']}",
+            hint="If that repository is not a remote here, add it as a remote. Otherwise, try "
+            "again: somebody has just pushed.",
         )
     await set_refs(repo, [(found.head_ref, head), (found.base_ref, base)], say="plait: review")
     return found
