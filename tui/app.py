@@ -259,7 +259,7 @@ class PlaitApp(Sequences):
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            begin_work(self, self._heed_signals, group="signals", again_after_s=0)
+            begin_work(self, self._heed_signals, group="signals", again_after_s=_TICK_S)
         if self._begins_at == _OPENING:
             self.call_after_refresh(self.call_next, self._go_on)
         else:

@@ -250,7 +250,7 @@ async def _prepared(repo: Repo, place: Checkout, result: MergedResult, now: floa
     if links:
         raise WorkspaceError(
             f"the result changes the submodule {legible_name(os.fsdecode(links[0]))}, and plait "
-            f"cannot restore submodules safely",
+            "cannot restore submodules safely",
             hint="Look at it with `plait diff`, or land it on a branch of its own (`--to`).",
         )
     skipped = await left_out(repo, place)
