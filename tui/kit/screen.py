@@ -5,6 +5,7 @@ from functools import partial
 from time import monotonic
 from typing import ClassVar, TypeVar
 
+import anyio
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
@@ -443,6 +444,9 @@ class Board(Screen[None]):
     async def _switch(self, screen: str) -> None:
         self.session.hold_run(is_held=screen not in _FOLLOWS)
         await self.app.switch_mode(screen)
+        has_resumed = anyio.Event()
+        if self.app.screen.call_later(has_resumed.set):  # behind all it does when it is seen again
+            await has_resumed.wait()
 
     def copy(self, text: str) -> None:
         """Put a text into the terminal's clipboard."""

@@ -3,6 +3,7 @@
 from functools import partial
 
 from engine.messages.questions import EnterSandbox
+from engine.messages.results import Entrance
 from tui.bridge import GONE
 from tui.ink import BOLD, KEY, TEXT, Row, Span, words
 from tui.kit.screen import Board, Controller
@@ -54,10 +55,11 @@ class Shells(Controller):
         if of in self._opening:
             return
         if shell is not None and not shell.ended:
+            self.screen.draw()  # a pane that is not seen takes no keys
             self.enter()
         else:
             self._opening.add(of)
-            self.screen.begin(partial(self._run, of), group=SHELL)
+            self.screen.begin(partial(self._open_one, of), holds=True)
 
     def do_detach(self) -> None:
         self.leave()
@@ -99,25 +101,29 @@ class Shells(Controller):
 
     # Living.
 
-    async def _run(self, of: tuple[str, str]) -> None:
+    async def _open_one(self, of: tuple[str, str]) -> None:
+        """Open a shell and enter it; keys typed meanwhile are for the shell."""
         try:
             entrance = await self.session.bridge.port.ask(EnterSandbox(*of))
         except GONE as error:
-            self._opening.discard(of)
             self.session.tab = self._came_from
             self.refuse("terminal", clean_tree(str(error)), clean_tree(getattr(error, "hint", "")))
             return
+        finally:
+            self._opening.discard(of)
         view = self.view
         rows, columns = max(view.size.height, _LEAST_ROWS), max(view.cells, _LEAST_COLUMNS)
         shell = Shell(view.changed, rows=rows, columns=columns, told=partial(self._told, of[1]))
         self._open[of] = shell
-        self._opening.discard(of)
         if entrance.note:
             self.screen.say(Span(entrance.note, TEXT))
         if self._is_here(of):
             self.draw()
             self.enter()
         self.screen.draw()
+        self.screen.begin(partial(self._run, of, shell, entrance), group=SHELL)
+
+    async def _run(self, of: tuple[str, str], shell: Shell, entrance: Entrance) -> None:
         try:
             await shell.run(entrance, shell_words())
         finally:
