@@ -138,6 +138,8 @@ class PlaitApp(Sequences):
         self._begins_at = _OPENING if port is None else options.begins_on
         vars(self)["DEFAULT_MODE"] = self._begins_at
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
+        self._styled = stamp(config)
+        """The style as it was before it was read: a change made meanwhile is read again."""
         self._known_themes, theme_problems = load_all(config / "themes" if config else None)
         for known in self._known_themes.values():
             self.register_theme(known.as_textual())
@@ -151,7 +153,6 @@ class PlaitApp(Sequences):
         self._is_read_only = read_only
         self._opened_with = options
         self._sheets: tuple[Path, ...] = ()
-        self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
         self.failures = Failures()
         self.theme = chosen
@@ -258,7 +259,7 @@ class PlaitApp(Sequences):
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            begin_work(self, self._heed_signals, group="signals", again_after_s=0)
+            begin_work(self, self._heed_signals, group="signals", again_after_s=_TICK_S)
         if self._begins_at == _OPENING:
             self.call_after_refresh(self.call_next, self._go_on)
         else:
@@ -297,7 +298,8 @@ class PlaitApp(Sequences):
         if not self.is_headless and has_hung_up():
             self.exit(return_code=128 + signal.SIGHUP)
             return
-        if stamp(self._opened_with.config) != self._styled:
+        if (now := stamp(self._opened_with.config)) != self._styled:
+            self._styled = now
             self._read_themes()
             self._restyle()
             self._wear(None)
@@ -320,7 +322,6 @@ class PlaitApp(Sequences):
 
     def _restyle(self) -> None:
         """Lay the user's sheets over ours; a sheet with a mistake is left out and named."""
-        self._styled = stamp(self._opened_with.config)
         found = checked(self._opened_with.config, self.get_css_variables())
         self.problems += [str(problem) for problem in found.problems]
         if found.sheets or self._sheets:

@@ -370,7 +370,7 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     objects += await fill_submodules(repo, wanted.base, worktree=path, private=git_dir)
     await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
     await hide_links(repo, admin)
-    await to_thread.run_sync(note_filled, repo, str(path), directory, wanted.base)
+    await note_filled(repo, str(path), directory, wanted.base)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,

@@ -85,7 +85,7 @@ retry              | inbox | retry | retry what failed
 retry_with         | six | feedback | retry with feedback
 pause              | fleet worker diff | pause | pause the worker; again: continue
 pause              | review | wait | land once your edits are out of the way; again: cancel
-pause              | inbox | put off | put the item off; again: bring it back
+pause              | inbox | snooze | snooze the item: move it to the end; again: bring it back
 pause_run          | all | pause run | pause the run; again: continue
 diff               | fleet worker inbox | diff | open its diff
 diff               | diff | compare with | compare with target, base, last attempt, last seen

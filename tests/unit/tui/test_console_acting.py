@@ -462,7 +462,7 @@ async def test_an_engine_that_is_gone_refuses_and_is_called_lost():
         console.port.tell()
         await console.shows("NO ENGINE  for ")
         console.port.is_gone = False
-        await console.until(lambda: "NO ENGINE" not in console.text, 8)
+        await console.until(lambda: "NO ENGINE" not in console.text)
 
 
 async def test_a_question_in_words_is_answered_in_words():

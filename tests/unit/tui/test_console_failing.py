@@ -72,7 +72,10 @@ async def test_a_group_of_one_is_said_as_what_is_in_it():
 async def test_work_of_a_group_still_takes_the_place_of_earlier_work():
     ends: list[str] = []
 
+    begun = anyio.Event()
+
     async def waiting() -> None:
+        begun.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -83,7 +86,7 @@ async def test_work_of_a_group_still_takes_the_place_of_earlier_work():
 
     async with opened() as console:
         console.screen.begin(waiting, group="one", exclusive=True)
-        await console.pilot.pause()
+        await begun.wait()
         console.screen.begin(done, group="one", exclusive=True)
         await console.until(lambda: len(ends) == 2)
         assert sorted(ends) == ["cancelled", "done"]

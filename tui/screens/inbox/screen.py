@@ -150,9 +150,9 @@ class InboxScreen(Board):
         self, pane: Rows, items: Sequence[WorkerView], here: WorkerView | None, scene: Scene
     ) -> None:
         name = here.worker if here else ""
-        put_off = frozenset(self.session.put_off)
+        snoozed = frozenset(self.session.snoozed)
         is_tight = self.size.width < _SIDE_BY_SIDE_FROM
-        rows = item_list(items, scene, name, put_off=put_off, is_tight=is_tight)
+        rows = item_list(items, scene, name, snoozed=snoozed, is_tight=is_tight)
         at = [y for y, row in enumerate(rows) if name and row.worker == name]
         focused = range(at[0], at[-1] + 1) if at else range(0)
 
@@ -281,13 +281,13 @@ class InboxScreen(Board):
         here = self._current()
         if here is None:
             return
-        put_off, name = self.session.put_off, here.worker
+        snoozed, name = self.session.snoozed, here.worker
 
         def toggle() -> None:
-            put_off.symmetric_difference_update({name})
+            snoozed.symmetric_difference_update({name})
 
         toggle()
-        said = f"{name} is put off" if name in put_off else f"{name} is no longer put off"
+        said = f"{name} is snoozed" if name in snoozed else f"{name} is no longer snoozed"
         self.session.remember(Undoable(said, toggle, toggle))
         self.say(said)
 
