@@ -23,6 +23,7 @@ from tui.kit.ascii import ascii_row, ascii_text
 from tui.kit.bindings import pressed_by
 from tui.kit.palette import Palette
 from tui.kit.panes import Edge, Edged, edge_of
+from tui.kit.working import Survives
 
 _LAID_OVER = (
     *(f"outline_{side}" for side in ("top", "right", "bottom", "left")),
@@ -140,14 +141,23 @@ class Inked(Widget):
     def _line(self, y: int, selection: Selection | None, pointed: int) -> Strip:
         strip = self._strips.get(y)
         if strip is None:
-            row = self.rows[y] if y < len(self.rows) else ()
-            strip = self._strips[y] = self._strip(row)
+            strip = self._strips[y] = self._drawn(self.rows[y] if y < len(self.rows) else ())
         number = self.top + y if selection or y == pointed else 0
         if selection and y < len(self.rows):
             start, stop = self.columns(selection, number, text_of([self.rows[y]]))
             if start < stop:
                 strip = self._strip(marked(self.rows[y], start, stop))
         return strip.apply_offsets(0, number) if y == pointed else strip
+
+    def _drawn(self, row: Row) -> Strip:
+        """Return a row as it is painted; blank where that fails, or no frame could be painted."""
+        try:
+            return self._strip(row)
+        except Exception as error:
+            if not isinstance(self.app, Survives):
+                raise
+            self.app.call_later(self.app.work_failed, error)
+            return Strip.blank(self.content_size.width)
 
     def _lies_bare(self) -> bool:
         """Say if the colors of the rows are final, and the rows fill the widget."""

@@ -65,7 +65,6 @@ def test_a_terminal_without_unicode_gets_ascii_alone(said: dict[str, str], *, is
             console.press(keys)
             console.wait_written_after(seen, b"\x1b[")
         assert console.written.isascii() == is_ascii
-        assert console.end(signal.SIGTERM) == 128 + signal.SIGTERM
 
 
 class _GoneTerminal(StringIO):
@@ -168,6 +167,7 @@ class Paints(PlaitApp):
 strip = Inked._strip
 if "falls" in sys.argv:
     del Enduring._handle_exception
+    Inked._drawn = lambda tile, row: tile._strip(row)
 app = Paints(world.FakePort(world.csvlite()), options=Options(can_stay_alive=False))
 app.run()
 print(app.failures.parting())
@@ -179,9 +179,13 @@ raise SystemExit(app.return_code)
 def test_a_row_that_cannot_be_painted_does_not_end_the_console(word: str):
     with process_in_pty(_PAINTS_BADLY, word) as console:
         console.wait_written(READY)
-        console.press(b"\x19")
+        said, tries = b"internal error in plait: ZeroDivisionError", 0
+        while said not in console.written and console.process.poll() is None and tries < 30:
+            console.press(b"\x19")  # the first one may come before keys are heard
+            console.read_until(said, seconds=1.0)
+            tries += 1
         if word == "goes on":
-            console.wait_written(b"internal error in plait: ZeroDivisionError")
+            assert said in console.written
             console.press(b"\x11")
             assert console.end() == 0
             assert b"the console had 1 internal error:\r\nTraceback" in console.written
