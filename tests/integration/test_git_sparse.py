@@ -13,6 +13,7 @@ from engine.git.inside import InsideGit
 from engine.git.radar import snapshot
 from engine.git.removal import examine, remove, restore
 from engine.git.sparse import check_folders, held
+from engine.git.strays import examine_stray
 from engine.git.workspace import Strategy, Workspace, recall
 from engine.messages.results import Holding
 from tests.support.git_lab import Lab
@@ -41,9 +42,9 @@ async def lab_of(tmp_path: Path) -> Lab:
     return await Lab.open(tmp_path, built)
 
 
-async def sparse(lab: Lab, *folders: str, name: str = "r1/fix/worker_1@1", **more: Any) -> Workspace:
+async def sparse(lab: Lab, *folders: str, **more: Any) -> Workspace:
     """A workspace with the folders `src/parser`, or with those given."""
-    return await lab.prepare(name, folders=folders or ("src/parser",), **more)
+    return await lab.prepare(folders=folders or ("src/parser",), **more)
 
 
 def there(space: Workspace) -> set[str]:
@@ -180,9 +181,10 @@ async def test_what_would_replace_files_that_are_not_there_is_set_aside(tmp_path
     lab.agent(space, "echo five > docs; mkdir -p src/other/c.py; echo n > src/other/c.py/f")
     change = await lab.collect(space)
     assert change.is_empty
+    why = "it would replace {!r}, which is not in this worktree"
     assert {one.path: (one.size, one.reason) for one in change.set_aside} == {
-        b"docs": (5, "it would replace 'docs/guide.md', which is not in this worktree"),
-        b"src/other/c.py/f": (2, "it would replace 'src/other/c.py', which is not in this worktree"),
+        b"docs": (5, why.format("docs/guide.md")),
+        b"src/other/c.py/f": (2, why.format("src/other/c.py")),
     }
     verdict = await examine(lab.repo, space, CollectRequest(author=lab.me))
     assert len(verdict.reasons) == 2
@@ -213,10 +215,8 @@ async def test_a_deletion_that_is_not_taken_is_named(tmp_path: Path, script: str
     lab.agent(space, script)
     change = await lab.collect(space)
     assert change.is_empty
-    assert change.notes == (
-        "docs/guide.md is not in this sparse worktree and not deleted: "
-        "only a commit of the agent deletes such files.",
-    )
+    (note,) = change.notes
+    assert note.startswith("docs/guide.md is not in this sparse worktree and not deleted: ")
 
 
 async def test_a_snapshot_of_work_that_goes_on_deletes_nothing(tmp_path: Path):
@@ -245,10 +245,21 @@ async def test_a_removed_worktree_comes_back_as_it_was(tmp_path: Path):
     verdict = await examine(lab.repo, space, CollectRequest(author=lab.me))
     assert (verdict.reasons, verdict.files) == ((), change.head)
     removed = await remove(lab.repo, verdict, tmp_path / "trash")
-    assert not Path(space.path).exists()
     await restore(lab.repo, removed)
     assert there(space) == {*HERE, "docs/new.md"}
     assert lab.built.status(Path(space.path)) == ""
+
+
+async def test_a_stray_worktree_may_go_once_its_work_is_kept(tmp_path: Path):
+    lab = await lab_of(tmp_path)
+    space = await sparse(lab)
+    lab.agent(space, "echo n > src/parser/a.py")
+    change = await lab.collect(space)
+    verdict = await examine_stray(lab.repo, space.attempt, Path(space.path))
+    assert (verdict.reasons, verdict.files) == ((), change.head)
+    lab.agent(space, "echo more > src/parser/a.py")
+    verdict = await examine_stray(lab.repo, space.attempt, Path(space.path))
+    assert verdict.reasons == ("its run is gone, and it has files that are in no commit",)
 
 
 async def test_folders_are_found_by_name_and_by_pattern(tmp_path: Path):
