@@ -1,4 +1,4 @@
-"""Send events to observers: every journalled event, and the newest of the others.
+"""Send events to observers: every journaled event, and the newest of the others.
 
 A subscriber that must see everything reads at its own pace, so it can never be overrun and nobody
 waits for it: the newest events are in memory, those before them in the journals of their runs. Of
@@ -96,8 +96,8 @@ class Subscription:
                 yield told
 
     def _ready(self) -> Iterable[Told]:
-        journalled, count = self.bus.journalled, self.bus.count - self.position
-        news = [journalled[place] for place in range(len(journalled) - count, len(journalled))]
+        journaled, count = self.bus.journaled, self.bus.count - self.position
+        news = [journaled[place] for place in range(len(journaled) - count, len(journaled))]
         self.position += count
         self.seen.update((told.run, told.seq) for told in news if told.seq is not None)
         latest, self.latest = list(self.latest.values()), {}
@@ -112,14 +112,14 @@ class Bus:
     """The stream of all runs of one engine.
 
     Attributes:
-        journalled: The newest events of all runs, in the order in which they were published.
+        journaled: The newest events of all runs, in the order in which they were published.
         dropped: How many before them are only in the journals.
         gone: The number of the last of those, of each run.
     """
 
     def __init__(self, read: Read = _nothing, *, kept: int = KEPT) -> None:
         self.read = read
-        self.journalled: deque[Told] = deque()
+        self.journaled: deque[Told] = deque()
         self.dropped = 0
         self.gone: dict[str, int] = {}
         self.is_closed = False
@@ -129,13 +129,13 @@ class Bus:
     @property
     def count(self) -> int:
         """Count the events that were ever published."""
-        return self.dropped + len(self.journalled)
+        return self.dropped + len(self.journaled)
 
     def tell(self, told: Iterable[Told]) -> None:
-        """Journalled events, in order."""
-        self.journalled.extend(told)
-        while len(self.journalled) > self._kept:
-            old = self.journalled.popleft()
+        """Journaled events, in order."""
+        self.journaled.extend(told)
+        while len(self.journaled) > self._kept:
+            old = self.journaled.popleft()
             self.dropped += 1
             self.gone[old.run] = old.seq or 0
         for subscription in self._subscriptions:

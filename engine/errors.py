@@ -228,7 +228,7 @@ class LockHeld(StoreError):
 class EngineBug(EngineError):
     """A mistake of ours. It carries the story that led here and is never caught."""
 
-    hint = "This is a bug in plait. Please report it with the text above."
+    hint = "This is a bug in plait. Report it with the text above."
 
 
 class IllegalTransition(EngineBug):

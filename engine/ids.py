@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NewType, Self
 
 RunId = NewType("RunId", str)
+"""The id of a run."""
 
 STEP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _WORKER = re.compile(r"(?P<step>[a-z0-9][a-z0-9_-]{0,39})/(?:worker_(?P<index>[1-9][0-9]*)|woven)")

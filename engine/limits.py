@@ -121,7 +121,7 @@ class Limits:
     )
     cpu_percent: int | None = _of(
         LimitKind(
-            about="Processor time: 100 is one core.",
+            about="CPU time: 100 is one core.",
             unit="%",
             dimension=Dimension.CPU,
             cause=StopCause.CPU,
@@ -297,7 +297,7 @@ def _together(how: Callable[[list[Any]], Any], usages: Sequence[Usage], name: st
 
 @dataclass(frozen=True, kw_only=True)
 class Enforcement:
-    """The way one dimension holds for one worker, and why no better."""
+    """The level at which one limit holds for one worker, and why it is not better."""
 
     dimension: Dimension
     level: Level
@@ -309,7 +309,7 @@ class Enforcement:
 
 @dataclass(frozen=True, kw_only=True)
 class LimitHit:
-    """A limit that ended an attempt: which one, what was allowed, what was seen."""
+    """A limit that ended an attempt: its name, what was allowed and what was used."""
 
     dimension: Dimension
     allowed: float

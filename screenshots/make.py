@@ -23,10 +23,12 @@ from screenshots.real import demonstrated, worked  # noqa: E402
 from tests.support import consoles, world  # noqa: E402
 from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402
+from tests.support.starting import Here  # noqa: E402
 from tui.app import Options, PlaitApp  # noqa: E402
 from tui.commands.braid import svg as braid_svg  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
+_START = "S f i x space t h e space r e a d e r tab"
 _RUNNING = "implement/worker_1"
 
 
@@ -81,17 +83,18 @@ SHOTS = (
     ),
     Shot("inbox", "Inbox: a question, and what a yes could touch", (120, 36), "0"),
     Shot("plan", "Plan: the steps, and where the time went", (120, 36), "g p"),
-    Shot("help", "Help: the keys of a screen, and why some are grey", (120, 36), "question_mark"),
+    Shot("help", "Help: the keys of a screen, and why some are gray", (120, 36), "question_mark"),
     Shot("first-run", "Before the first run", (80, 24), view="empty"),
+    Shot(
+        "start", "Starting a run: the prompt, the agent, and what becomes of it", (80, 24), _START
+    ),
     Shot("leave", "Leaving: what becomes of live workers", (80, 24), "q"),
     Shot("linen", "The light theme", (120, 36), theme="linen"),
     Shot("contrast", "The high-contrast theme", (120, 36), theme="contrast"),
-    Shot(
-        "clear", "The theme for colour-blind eyes", (120, 36), "3", worker=_RUNNING, theme="clear"
-    ),
+    Shot("clear", "The theme for color-blind eyes", (120, 36), "3", worker=_RUNNING, theme="clear"),
     Shot("indigo", "The theme indigo", (120, 36), theme="indigo"),
     Shot("walnut", "The theme walnut", (120, 36), theme="walnut"),
-    Shot("plain", "Without colour, in ASCII alone", (120, 36), is_plain=True),
+    Shot("plain", "Without color, in ASCII alone", (120, 36), is_plain=True),
 )
 
 
@@ -136,7 +139,11 @@ async def draw(shot: Shot) -> str:
         has_truecolor=True,
     )
     async with consoles.opened(
-        port=_port(shot), size=shot.size, options=options, theme=shot.theme
+        port=_port(shot),
+        size=shot.size,
+        options=options,
+        theme=shot.theme,
+        starter=Here(Path("/nowhere")),
     ) as console:
         if shot.worker:
             console.app.session.worker = shot.worker

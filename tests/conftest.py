@@ -35,7 +35,7 @@ def never_block_the_loop() -> Iterator[BlockBuster]:
 
 _COMMIT = {"transaction", "append", "_next"}
 _MAY_BLOCK = (
-    # A fact is journalled before anything is done about it: one commit to a write-ahead log takes
+    # A fact is journaled before anything is done about it: one commit to a write-ahead log takes
     # a tenth of a millisecond, less than the way to a thread and back.
     ("sqlite3.Connection.execute", "engine/store/sqlite/database.py", _COMMIT),
     ("sqlite3.Connection.execute", "engine/store/sqlite/run_store.py", _COMMIT),

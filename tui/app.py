@@ -75,9 +75,9 @@ class Options:
     """Hold how a console is opened.
 
     Attributes:
-        is_plain: Without any colour; None asks `NO_COLOR`.
+        is_plain: Without any color; None asks `NO_COLOR`.
         is_ascii: With no sign but ASCII.
-        has_truecolor: Whether the terminal shows all colours; None asks the terminal.
+        has_truecolor: Whether the terminal shows all colors; None asks the terminal.
         config: The user's folder with `keys.toml` and `themes/`; None for none. Without any
             options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
@@ -220,7 +220,7 @@ class PlaitApp(Sequences):
         self.living.recall(memory)
         self.session.bridge.reach(port)
 
-    # Colours.
+    # Colors.
 
     def _palette(self, theme: Theme) -> Palette:
         has_truecolor = self._opened_with.has_truecolor
@@ -229,7 +229,7 @@ class PlaitApp(Sequences):
         return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Without colours nothing is sent in a colour, not even in grey."""
+        """Without colors nothing is sent in a color, not even in gray."""
         return self._plain_filters if self.is_plain else super().get_line_filters()
 
     def clear_selection(self) -> None:
@@ -242,7 +242,7 @@ class PlaitApp(Sequences):
             super().clear_selection()
 
     def _wear(self, _: object) -> None:
-        """The theme was changed: every board that is mounted takes the new colours."""
+        """The theme was changed: every board that is mounted takes the new colors."""
         self.palette = self._palette(self.session.themes.get(self.theme) or self.palette.theme)
         self.session.palette = self.palette
         for inked in self.screen.query(Inked):

@@ -120,7 +120,7 @@ class Watched:
 
 @dataclass
 class _CpuHistory:
-    """Keep a worker's processor time when it was last seen, and its shares since."""
+    """Keep a worker's CPU time when it was last seen, and its shares since."""
 
     attempt: int
     seconds: float

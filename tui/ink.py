@@ -1,6 +1,6 @@
 """Define rows of text with roles for colors; every screen makes them before Textual draws them.
 
-A row is a tuple of spans; a span is text with one ink; an ink names roles, never colours.
+A row is a tuple of spans; a span is text with one ink; an ink names roles, never colors.
 """
 
 import re
@@ -19,7 +19,7 @@ _SHORT = 400
 
 
 class Role(StrEnum):
-    """Name what a colour is for. A theme gives each of them a value."""
+    """Name what a color is for. A theme gives each of them a value."""
 
     BACKGROUND = "background"
     SURFACE = "surface"
@@ -318,5 +318,5 @@ def overlaid(base: Sequence[Row], box: Sequence[Row], x: int, y: int) -> list[Ro
 
 
 def text_of(rows: Iterable[Row]) -> str:
-    """Return what a reader without colours sees."""
+    """Return what a reader without colors sees."""
     return "\n".join("".join(span.text for span in row).rstrip() for row in rows)

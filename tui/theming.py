@@ -35,7 +35,7 @@ ROLES = (
     *("waiting_fill", "on_waiting", "on_fill"),
     *_SYNTAX,
 )
-"""Every role that a theme gives a colour; some tones are mixed from them."""
+"""Every role that a theme gives a color; some tones are mixed from them."""
 
 
 class ThemeProblem(NamedTuple):
@@ -58,7 +58,7 @@ class ThemeRefused(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Theme:
-    """A theme's colours by role."""
+    """A theme's colors by role."""
 
     name: str
     roles: Mapping[str, str]
@@ -67,32 +67,32 @@ class Theme:
     description: str = ""
 
     @cached_property
-    def colours(self) -> Mapping[str, str]:
+    def colors(self) -> Mapping[str, str]:
         """Every role, the mixed tones included."""
         toned = dict(self.roles)
-        grey, ground, text = (toned[r] for r in ("muted", "background", "text"))
-        toned["strip"] = mix(grey, ground, 0.25)
-        toned["meter"] = mix(grey, text, 0.25)
+        gray, ground, text = (toned[r] for r in ("muted", "background", "text"))
+        toned["strip"] = mix(gray, ground, 0.25)
+        toned["meter"] = mix(gray, text, 0.25)
         toned["accent_deep"] = mix(toned["accent"], ground, 0.4)
         return toned
 
     def as_textual(self) -> TextualTheme:
         """The same for Textual's own widgets."""
-        colour = self.colours
+        color = self.colors
         return TextualTheme(
             name=self.name,
-            primary=colour["accent"],
-            accent=colour["accent"],
-            secondary=colour["running"],
-            success=colour["done"],
-            warning=colour["waiting"],
-            error=colour["failed"],
-            foreground=colour["text"],
-            background=colour["background"],
-            surface=colour["surface"],
-            panel=colour["panel"],
+            primary=color["accent"],
+            accent=color["accent"],
+            secondary=color["running"],
+            success=color["done"],
+            warning=color["waiting"],
+            error=color["failed"],
+            foreground=color["text"],
+            background=color["background"],
+            surface=color["surface"],
+            panel=color["panel"],
             dark=self.is_dark,
-            variables={f"role-{role.replace('_', '-')}": value for role, value in colour.items()},
+            variables={f"role-{role.replace('_', '-')}": value for role, value in color.items()},
         )
 
 
@@ -150,7 +150,7 @@ def _shape_problems(data: Mapping[str, object]) -> list[str]:
     problems = [f"unknown key {key!r}" for key in data if key not in _KEYS]
     name = data.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        problems.append("`name` must be lower-case letters, digits, `-` or `_`")
+        problems.append("`name` must be lowercase letters, digits, `-` or `_`")
     problems += [
         f"`{key}` must be true or false"
         for key in ("dark", "is_high_contrast")
@@ -178,7 +178,7 @@ def _role_problems(roles: Mapping[str, object]) -> list[str]:
 
 
 def contrast_problems(theme: Theme) -> list[str]:
-    """Every pair of colours that cannot be read well enough, with the figure and the rule."""
+    """Every pair of colors that cannot be read well enough, with the figure and the rule."""
     strict = 7.0 if theme.is_high_contrast else 4.5
     rules: list[tuple[str, tuple[str, ...], tuple[str, ...], float]] = [
         ("text", ("text",), (*_GROUNDS, *_LINE_GROUNDS), 7.0),
@@ -204,26 +204,26 @@ def contrast_problems(theme: Theme) -> list[str]:
 
 
 def contrast(front: str, ground: str) -> float:
-    """The contrast of two colours by the rule of the WCAG: 1 to 21."""
+    """The contrast of two colors by the rule of the WCAG: 1 to 21."""
     lighter, darker = sorted((_luminance(front), _luminance(ground)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def _channels(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+def _channels(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
-def _luminance(colour: str) -> float:
+def _luminance(color: str) -> float:
     def linear(channel: int) -> float:
         share = channel / 255
         return share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4  # noqa: PLR2004 - WCAG
 
-    red, green, blue = (linear(channel) for channel in _channels(colour))
+    red, green, blue = (linear(channel) for channel in _channels(color))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def mix(first: str, second: str, share: float) -> str:
-    """The first colour with so much of the second in it."""
+    """The first color with so much of the second in it."""
     mixed = (
         round(one + (two - one) * share)
         for one, two in zip(_channels(first), _channels(second), strict=True)

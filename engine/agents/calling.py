@@ -41,7 +41,7 @@ def reference_of(function: Callable[..., Any]) -> str:
     if _named(module, name) is not function:
         shown = name or repr(function)
         raise AgentError(
-            f"{shown} cannot be called in another process: it has no name to import it by",
+            f"{shown} cannot be called in another process: it has no importable name",
             hint="Define it with `def` at the top of a module, or run it in a thread.",
         )
     if module != "__main__":

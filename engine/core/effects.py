@@ -72,7 +72,7 @@ class PerformLanding(_WorkerEffect):
 
     Attributes:
         resolution: What a human made of the conflicts.
-        prepared: The journalled detail of the landing that is to be rolled forward.
+        prepared: The journaled detail of the landing that is to be rolled forward.
     """
 
     wish: LandWish
@@ -155,7 +155,7 @@ class ChangeLimits(_WorkerEffect):
 
 @dataclass(frozen=True, kw_only=True)
 class RevertLanding(_WorkerEffect):
-    """Take a landing back, as its journalled detail describes it."""
+    """Take a landing back, as its journaled detail describes it."""
 
     prepared: str
 
@@ -174,7 +174,7 @@ SmallEffect = (
 
 @dataclass(frozen=True, kw_only=True)
 class Publish:
-    """Tell every observer; journalled together with the fact that caused it."""
+    """Tell every observer; journaled together with the fact that caused it."""
 
     event: MustArrive
 

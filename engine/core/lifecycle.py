@@ -217,8 +217,8 @@ def _why_not_landed(w: Worker, found: CheckResult) -> str:
     known, wish = w.review.check, w.landing.wish
     if known is not None and known.passed and not known.is_clean:
         said.append(
-            "In the worker's own tree the check passed: what the worker installed or built outside"
-            " of the commit is not here. Let `workspace.setup` make it."
+            "The check passed in the worker's own tree. Files that the worker installed or built"
+            " but did not commit are missing here. Create them in `workspace.setup`."
         )
     if wish is not None and wish.is_despite_check:
         said.append(

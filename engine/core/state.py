@@ -212,7 +212,7 @@ class Landing:
 
     Attributes:
         wish: How a human wants it landed.
-        prepared: The journalled detail of a landing that can only be rolled forward.
+        prepared: The journaled detail of a landing that can only be rolled forward.
         landed: The commit that the target came to by it.
         is_undone: Its last landing was taken back, and it has not been landed since.
         undoing: Who wants it taken back, or took it back, where that is known.

@@ -67,7 +67,7 @@ async def prepare_committing(
     old = composed.old or repo.empty_tree
     staged = await stage_place(repo, old, _where(place))
     tree = await _known_part(repo, place, (old, staged.tree), paths)
-    # What such a commit cannot hold would be in the way of the landing after it, for ever.
+    # What such a commit cannot hold would be in the way of the landing after it, forever.
     left = await _unlike(repo, place, tree, frozenset(paths))
     if left:
         raise DirtyTarget(sorted(left))

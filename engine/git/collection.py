@@ -502,7 +502,7 @@ async def _import(
         await salvage(git, missing, workspace.base, partial(_fetched, repo, git, folder))
     found = await refs_below(repo, pinned, branch)
     if refused is None and arrivals.get("head") not in {None, found.get(f"{folder}/head")}:
-        refused = "the head did not arrive"
+        refused = "the head commit did not arrive"
     return refused, await _once(repo, names, found)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 _TICK_S = 0.0005
 _SOON_NS = 50_000_000
 _STEP_NS = 20_000_000
+_SURE_NS, _TRIES = 5_000_000, 10
 _sees_maps: dict[int, bool] = {}
 """If the kernel notes writes to mapped files, by the number of a file system."""
 """A clock that came so far apart from the steady one was set, or cannot tell a moment."""
@@ -33,13 +34,12 @@ class DiskMoment(NamedTuple):
         """Return this moment for a folder; None where its file system cannot be asked."""
         try:
             own = os.lstat(path)
-            with TemporaryFile(dir=Path(path).parent) as made:
-                seen = os.fstat(made.fileno())
+            seen, steady_ns = _both_clocks(Path(path).parent)
         except OSError:
             return None
         if seen.st_dev != own.st_dev or not sees_mapped_writes(Path(path).parent, seen.st_dev):
             return None
-        return cls((own.st_dev, own.st_ino), seen.st_ctime_ns, time.monotonic_ns())
+        return cls((own.st_dev, own.st_ino), seen.st_ctime_ns, steady_ns)
 
     @classmethod
     def next(cls, path: str) -> Self | None:
@@ -65,6 +65,20 @@ class DiskMoment(NamedTuple):
         """Return whether no clock was set between an earlier moment and this one."""
         disk, steady = self.disk_ns - earlier.disk_ns, self.steady_ns - earlier.steady_ns
         return abs(disk - steady) <= _STEP_NS
+
+
+def _both_clocks(folder: Path) -> tuple[os.stat_result, int]:
+    """Return a file that was just made, and the moment on the steady clock, as close as it can be.
+
+    A busy machine may let us wait between the two: that would look as if a clock had been set.
+    """
+    left = _TRIES
+    while True:
+        before, left = time.monotonic_ns(), left - 1
+        with TemporaryFile(dir=folder) as made:
+            seen = os.fstat(made.fileno())
+        if not left or time.monotonic_ns() - before < _SURE_NS:
+            return seen, before
 
 
 def sees_mapped_writes(folder: Path, device: int) -> bool:

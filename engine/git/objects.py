@@ -47,7 +47,7 @@ class RefMoved(GitFailed):
 
 
 def is_id(name: str) -> bool:
-    """It is an object's whole id, and so means the same for ever."""
+    """It is an object's whole id, and so means the same forever."""
     return bool(_ID.fullmatch(name))
 
 

@@ -187,9 +187,9 @@ async def fetch_request(repo: Repo, request: str, environment: Mapping[str, str]
         raise WorkspaceError(f"it could not be fetched: {failed.stderr.strip()}") from failed
     if await resolve(repo, found.head_ref) != said["headRefOid"]:
         raise WorkspaceError(
-            f"request #{number} of {source} is not {said['url']}",
-            hint="Add the repository of that page as a remote. If it is one, fetch again: somebody "
-            "has just pushed.",
+            f"the remote {source} has another commit for #{number} than {said['url']}",
+            hint="If that repository is not a remote here, add it as a remote. Otherwise, try "
+            "again: somebody has just pushed.",
         )
     return found
 

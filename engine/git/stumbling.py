@@ -1,6 +1,6 @@
 """Put out of git's way what it stumbles over in a place that an agent shaped.
 
-Git opens what it takes for rules or for objects without asking what it is: it waits for ever for
+Git opens what it takes for rules or for objects without asking what it is: it waits forever for
 the other end of a FIFO, and dies of rules that are too long. What it passes over in silence is
 looked for here too.
 """

@@ -1,6 +1,6 @@
 """Submodules in a workspace: those the user has, at the commits of the base, in clones of our own.
 
-Nothing is fetched: a submodule that the user never initialised stays the empty folder that git
+Nothing is fetched: a submodule that the user never initialized stays the empty folder that git
 makes. Each one's git directory lies in the private clone, where the agent may ruin it.
 """
 

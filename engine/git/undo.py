@@ -14,7 +14,7 @@ from engine.git.runner import Repo
 async def undo_landing(
     repo: Repo, merger: Merger, landed: LandPrepared, wording: Wording
 ) -> LandPrepared | LandingRefused | MergedTrees | None:
-    """Make what takes a landing back, to be journalled and landed like any other.
+    """Make what takes a landing back, to be journaled and landed like any other.
 
     If the target still stands where the landing put it, it goes back to where it was. If others
     have landed since, their work stays and a commit that undoes this one is added; where that

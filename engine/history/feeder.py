@@ -184,7 +184,7 @@ def _deliver_now(line: _Receiver, outbox: Outbox) -> None:
     """
     if not line.is_level:
         if refused := outbox.deliver_all().refused:
-            raise StoreError(refused[0], hint="`plait db push` lists everything refused.")
+            raise StoreError(refused[0], hint="`plait db push` lists everything that was refused.")
         return
     for run in list(line.runs):
         outbox.deliver(run)

@@ -160,7 +160,7 @@ class _Server:
                 with _cut_after(connection, ANSWER_S), connection.transaction():
                     yield _Cursor(connection)
             except (psycopg.Error, OSError) as error:
-                self._drop()  # a new one may be let in where this one is refused for ever
+                self._drop()  # a new one may be let in where this one is refused forever
                 refused = psycopg.DataError | psycopg.IntegrityError
                 kind = PieceRefused if isinstance(error, refused) else StoreError
                 raise kind(_sentence(error), hint=_hint(error)) from error
@@ -211,7 +211,7 @@ class _Cursor:
 
 @contextmanager
 def _cut_after(connection: "psycopg.Connection[Any]", seconds: float) -> Iterator[None]:
-    """Cut the connection if a block takes too long: libpq itself waits for ever.
+    """Cut the connection if a block takes too long: libpq itself waits forever.
 
     A server behind a broken network may keep its side open and say nothing. Its socket is shut
     down, which the thread that waits for it takes as the server's end.

@@ -47,7 +47,7 @@ def abi() -> int:
 def restrict(
     rules: Iterable[tuple[str, str]], *, is_scoped: bool = False, seccomp: bytes = b""
 ) -> None:
-    """Take from this process, for ever, every file that no rule names.
+    """Take from this process, forever, every file that no rule names.
 
     Capabilities go too when files are fenced: root could otherwise undo the fence from elsewhere.
 
@@ -89,7 +89,7 @@ def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> N
 
 
 def load_filter(program: bytes) -> None:
-    """Let every system call of this process pass through a filter, for ever.
+    """Let every system call of this process pass through a filter, forever.
 
     Raises:
         OSError: The kernel does not take it.

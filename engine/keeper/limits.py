@@ -280,7 +280,7 @@ class Stopwatch:
 
 
 class Throttle:
-    """Holds a tree to its share of processor time by letting it rest, where no cgroup can.
+    """Holds a tree to its share of CPU time by letting it rest, where no cgroup can.
 
     A share of 150 means one and a half cores. What was not used may be used a little later, but not
     saved up for long. `step` is to be called with what it has used so far.

@@ -61,7 +61,7 @@ class Pump:
     def drain(self) -> None:
         """Read until nothing is there: all that was written before this call is recorded."""
         for fd in list(self._open):
-            left = _LARGEST_PIPE  # whoever still writes could keep us here for ever
+            left = _LARGEST_PIPE  # whoever still writes could keep us here forever
             while left > 0 and (count := self._read_once(fd)):
                 left -= count
 

@@ -28,8 +28,7 @@ from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
 from engine.messages.commands import Conflicted, Refused, RetryWorker
 from engine.messages.events import Landed
-from engine.patterns import Background, Progress, settled
-from engine.patterns import Outcome as Ended
+from engine.patterns import Background, Outcome, Progress, settled
 from engine.phases import Phase
 from engine.plan.model import RetryMode
 
@@ -217,7 +216,7 @@ class Agent:
         max_parallel_runs: int | None = None,
         *,
         progress: Progress | None = None,
-    ) -> list[Ended[Reply]]:
+    ) -> list[Outcome[Reply]]:
         """Run prompts in parallel; return a `Success` or `Failure` for each, in input order.
 
         Each runs in a fork, with this agent's history. A failure does not affect the others. The
@@ -237,7 +236,7 @@ class Agent:
         works = [partial(self._run_one, prompt) for prompt in prompts]
         if works:
             await self._seat.do(_be_there)  # so that the engine is not closed between two forks
-        outcomes: list[Ended[Reply]] = []
+        outcomes: list[Outcome[Reply]] = []
         with plain_errors():
             async with anyio.create_task_group() as tasks:
                 bound = [partial(work, closing=Background(tasks)) for work in works]

@@ -11,7 +11,7 @@ from engine.messages.events import Told
 Subscriber = Callable[[Told], object]
 """Called with every event of the runs, in the caller's own loop; may be async."""
 Answerer = Callable[[Question], str | Awaitable[str]]
-"""Called with what an agent asks; what it gives, or awaits, is the answer."""
+"""Called with a question of an agent; it returns the answer, or an awaitable of it."""
 
 
 class Listening:

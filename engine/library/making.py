@@ -34,6 +34,7 @@ _EMPTY = Manifest(
 _NOWHERE = ConversationState()
 
 Tool = Callable[..., Any]
+"""A Python function that an agent may call."""
 
 
 @dataclass(frozen=True, kw_only=True)

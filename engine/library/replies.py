@@ -17,7 +17,7 @@ class Reply:
         text: Its last message.
         change: Its commits since the start of the conversation, imported into the repository; None
             if it changed nothing.
-        usage: The processor time, memory, tokens and money of the attempt; None where unknown.
+        usage: The CPU time, memory, tokens and money of the attempt; None where unknown.
         worker: Its name in the engine, `run/step/worker_1`, for landing, looking and retrying.
         result: Its part of the engine's report.
     """

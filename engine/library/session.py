@@ -30,7 +30,7 @@ from engine.messages.commands import Conflicted, Refused, RetryWorker
 from engine.messages.events import Landed
 from engine.plan.model import RetryMode
 
-Work = str | Sequence[str] | Callable[..., Any]
+SessionWork = str | Sequence[str] | Callable[..., Any]
 """A prompt, an argv, or a Python function."""
 
 _OPENING = AgentSource(command=("true",))
@@ -193,7 +193,7 @@ class IsolatedAgentSession:
         """Return its name in the engine, `run/step/worker_1`."""
         return self._open_place.worker
 
-    async def run(self, work: Work, prompt: str = "") -> Reply:
+    async def run(self, work: SessionWork, prompt: str = "") -> Reply:
         """Run something in the workspace, wait for its end, and collect its changes.
 
         Args:
@@ -215,7 +215,7 @@ class IsolatedAgentSession:
                 ended = await self._seat.do(act)
         return reply_of(ended)
 
-    def _meant(self, work: Work, prompt: str) -> tuple[AgentSource, str]:
+    def _meant(self, work: SessionWork, prompt: str) -> tuple[AgentSource, str]:
         if isinstance(work, str):
             return self._who, work
         bare = replace(self._who, name=None, options={})

@@ -86,7 +86,7 @@ def _refined(text: TextMerge, part: Part, differ: LineDiff) -> Iterator[_Spot]:
 
 
 def _taken_together(target: Lines, spots: list[_Spot]) -> list[_Spot]:
-    """The spots, neighbours in one where too little stands between them."""
+    """The spots, neighbors in one where too little stands between them."""
     joined: list[_Spot] = []
     for spot in spots:
         last = joined[-1] if joined else None

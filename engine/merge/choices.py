@@ -14,7 +14,7 @@ from engine.merge.words import combine
 
 
 class Pick(StrEnum):
-    """A choice that needs no further word."""
+    """A choice that needs no text: a side, both, neither, or their combination."""
 
     TARGET = "target"
     INCOMING = "incoming"
@@ -42,20 +42,21 @@ class LinePick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SingleLines:
-    """These lines, in this order."""
+    """Single lines of both sides, in this order."""
 
     lines: tuple[LinePick, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """This text; `source` says where it came from when a human did not type it: a proposal."""
+    """Your own text; `source` names the proposal that it came from, if any."""
 
     text: bytes
     source: str = ""
 
 
 Choice = Pick | SingleLines | OwnText
+"""The resolution of one hunk."""
 
 
 def choice_of(value: "str | bytes | Choice") -> Choice:

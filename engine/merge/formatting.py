@@ -64,4 +64,4 @@ def _reason(found: Formatted) -> str:
     if other is None:
         return f"no conflict remains after formatting with `{found.by}`; a guess"
     only = "target" if other == "incoming" else "incoming"
-    return f"the {only} side only reformatted; the {other} side's, by `{found.by}`; a guess"
+    return f"the {only} side only reformatted; the {other} side, formatted by `{found.by}`; a guess"

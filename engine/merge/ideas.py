@@ -17,7 +17,7 @@ from engine.merge.rules import (
     contained,
     diff,
     edits,
-    favouring,
+    favoring,
     inserts_share_a_place,
     newer,
     renamed,
@@ -45,7 +45,7 @@ class Rule(StrEnum):
     ADJACENT = "adjacent"
     BOTH = "both"
     UNION = "union"
-    FAVOURED = "favoured"
+    FAVORED = "favoured"
     FORMATTED = "formatted"
 
 
@@ -158,9 +158,9 @@ def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
             reason = f"both added here, the {name} side's first"
             yield Idea(Rule.BOTH, shared, reason, f"both added, {name} first")
         elif len(first) + len(second) <= _FEW_EDITS:
-            text = favouring(hunk.base, first, second)
+            text = favoring(hunk.base, first, second)
             reason = f"both sides; where both changed a line, the {name} side's"
-            yield Idea(Rule.FAVOURED, text, reason, "favoured by lines")
+            yield Idea(Rule.FAVORED, text, reason, "favoured by lines")
 
 
 def _of_additions(hunk: ConflictHunk) -> Iterator[Idea]:
@@ -222,6 +222,6 @@ def _of_words(three: Three) -> Iterator[Idea]:
             reason = f"both added words here, the {first.name} side's first"
             yield Idea(Rule.WORDS, shared, reason, f"words, {first.name} first")
         elif len(first.edits) + len(second.edits) <= _FEW_EDITS:
-            text = favouring(three.base, first.edits, second.edits)
+            text = favoring(three.base, first.edits, second.edits)
             reason = f"both sides; where both changed a word, the {first.name} side's"
-            yield Idea(Rule.FAVOURED, text, reason, "favoured by words")
+            yield Idea(Rule.FAVORED, text, reason, "favoured by words")

@@ -264,17 +264,17 @@ def _is_noise(rank: list[int], index: int) -> bool:
     """The crowded line at `index` stands, on both sides, mostly among lines without a partner."""
     if index == 0 or rank[index - 1] == 1 or rank[index + 1 : index + 2] == [1]:
         return False
-    up = _neighbours(rank[i] for i in range(index - 1, max(index - _WINDOW, 0) - 1, -1))
+    up = _neighbors(rank[i] for i in range(index - 1, max(index - _WINDOW, 0) - 1, -1))
     if not up[0]:
         return False
-    down = _neighbours(rank[i] for i in range(index + 1, min(index + _WINDOW + 1, len(rank))))
+    down = _neighbors(rank[i] for i in range(index + 1, min(index + _WINDOW + 1, len(rank))))
     if not down[0]:
         return False
     alone, crowded = up[0] + down[0], up[1] + down[1] + 2
     return crowded * 4 < crowded + alone
 
 
-def _neighbours(ranks: Iterable[int]) -> tuple[int, int]:
+def _neighbors(ranks: Iterable[int]) -> tuple[int, int]:
     """Count the lines without a partner and the crowded ones before the next ordinary line."""
     found = [0, 0, 0]
     for grade in ranks:

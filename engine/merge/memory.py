@@ -28,7 +28,7 @@ class Remembered(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """Every remembered answer by the key of its hunk."""
+    """The remembered answers, by the keys of their hunks."""
 
     answers: Mapping[str, Remembered] = field(default_factory=dict)
 

@@ -134,7 +134,7 @@ def both_edits(
     return b"".join((*out, *base[at:]))
 
 
-def favouring(base: Sequence[bytes], first: Sequence[Edit], second: Sequence[Edit]) -> bytes:
+def favoring(base: Sequence[bytes], first: Sequence[Edit], second: Sequence[Edit]) -> bytes:
     """The base with the edits of both; where they overlap, with those of the first alone."""
     mine, theirs = [*_apart(first)], [*_apart(second)]
     taken = [(edit.start, edit.end) for edit in mine]

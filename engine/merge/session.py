@@ -394,7 +394,7 @@ def _stronger(first: FileResult | None, second: FileResult) -> FileResult:
     if second.mode is None or first == second:
         return first
     raise WorkspaceError(
-        f"two decisions put different files at {shown(second.path)}",
+        f"two choices put different files at {shown(second.path)}",
         hint="Choose another place for one of them.",
     )
 

@@ -17,7 +17,7 @@ from engine.merge.terms import Merge
 from engine.merge.threeway import Origin, Part, align
 
 HunkKey = NewType("HunkKey", str)
-"""Names a hunk by what it says, so that a decision finds it again when the file has moved on.
+"""Names a hunk by its texts, so that a choice still finds it after the file has changed elsewhere.
 
 Twenty hexadecimal digits of the hash of its three texts; further hunks of the same file with the
 same texts are told apart by `#2`, `#3` and so on.

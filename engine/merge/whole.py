@@ -16,7 +16,7 @@ from engine.merge.text import is_binary, split_lines
 
 
 class Whole(StrEnum):
-    """One decision for a whole path."""
+    """One choice for a whole path."""
 
     TARGET = "target"
     INCOMING = "incoming"
@@ -31,7 +31,7 @@ class Whole(StrEnum):
 
 
 class FilePlace(StrEnum):
-    """The path at which a file that both sides moved is to lie."""
+    """The path for a file that both sides moved."""
 
     TARGET = "target"
     INCOMING = "incoming"
@@ -125,8 +125,8 @@ def _files(conflict: FileConflict) -> str:
 def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: str) -> Option:
     if side is None and conflict.below:
         kept = (conflict.path + b"/", *conflict.below)
-        effect = f"the directory {shown(conflict.path)} stays, {_files(conflict)} in it"
-        return Option(choice, f"the directory of {name}", effect, gone(conflict, *kept))
+        effect = f"the folder {shown(conflict.path)} stays, with {_files(conflict)}"
+        return Option(choice, f"the folder of {name}", effect, gone(conflict, *kept))
     if side is None:
         effect = f"{shown(conflict.path)} is deleted, as on {name}"
         other = conflict.incoming if choice is Whole.TARGET else conflict.target
@@ -135,7 +135,7 @@ def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: st
         return Option(choice, f"delete, as {name}", effect, gone(conflict))
     effect = f"{shown(side.path)} as {name} has it{_described(conflict, side)}"
     if conflict.below:
-        effect += f"; this also removes {_files(conflict)} of the directory"
+        effect += f"; this also removes {_files(conflict)} of the folder"
     path = _home(conflict, side)
     results = (result_of(side, path), *gone(conflict, path))
     return Option(choice, f"keep {owned(name)}", effect, results)
@@ -238,7 +238,7 @@ def _other_places(conflict: FileConflict) -> Iterator[Option]:
         yield Option(Whole.BOTH, "keep both", effect, (*results, *gone(conflict, *kept)))
     side = conflict.target or conflict.incoming
     if conflict.free_path and conflict.below and side:
-        effect = f"the directory stays, the file goes to {shown(conflict.free_path)}"
+        effect = f"the folder stays, the file goes to {shown(conflict.free_path)}"
         yield Option(Whole.BOTH, "keep both", effect, (result_of(side, conflict.free_path),))
     moved = _moved(conflict)
     if moved:

@@ -1,7 +1,7 @@
 """Lines compared word by word: what to tint in a diff, and whether both edits fit in one line.
 
 Knows tokens: a word, a run of blanks, a line end, or one other sign. Letters outside ASCII are
-parts of words, so a token never cuts a UTF-8 sequence in two. Knows no colours.
+parts of words, so a token never cuts a UTF-8 sequence in two. Knows no colors.
 """
 
 import re

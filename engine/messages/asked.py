@@ -20,15 +20,15 @@ class AnswerScope(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Something an agent asks a human; it waits until it is answered.
+    """A question of an agent to a human; it stays open until somebody answers it.
 
     Attributes:
-        about: The tool and what it is about, as rules name it: `Bash(git push)`.
-        danger: What the command would do that cannot be taken back; empty where nothing is known.
-        command: The whole command that a permission is about, where it is about one.
-        is_editable: The agent's client runs another command that a human writes in its place.
-        needs_human: No kept answer answers it: plait knows it only from a terminal, or it is about
-            several commands at once.
+        about: The tool and its subject, as rules name them: `Bash(git push)`.
+        danger: What the command would do that nobody can undo; empty if plait knows of nothing.
+        command: The whole command that the agent asks permission for, if it asks for one.
+        is_editable: A human can replace the command, and the agent's client runs the replacement.
+        needs_human: No saved answer applies: the question comes from a terminal, or is about
+            several commands.
     """
 
     id: str

@@ -198,7 +198,7 @@ BeginFrom = RetryMode
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """Name what was on screen when a human decided; an act on anything else is refused.
+    """The change that a human looked at; plait refuses to act on another.
 
     Attributes:
         tree: The tree of the worker's change, or the beginning of its id; empty for no change.
@@ -344,11 +344,11 @@ class Choose(OfWorker):
 
 
 class Edits(StrEnum):
-    """The treatment of the user's uncommitted edits where a landing would write.
+    """The treatment of uncommitted edits that are in the way of a landing.
 
-    `refuse` goes back to the review; `carry` lands under them, and they lie on top again,
-    uncommitted; `commit` makes them a commit of the user's on the target and lands on top of it;
-    `wait` lands by itself once they are out of the way.
+    `refuse` goes back to the review. `carry` lands, and keeps the edits on top, uncommitted.
+    `commit` makes them a commit of the user's on the target, and lands on top of it. `wait` lands
+    once they are out of the way.
     """
 
     REFUSE = "refuse"
@@ -457,6 +457,7 @@ Command = (
     | AddStep
     | AddWorker
 )
+"""Every command; the class of each has its fields."""
 
 
 @dataclass(frozen=True)
@@ -467,7 +468,7 @@ class Accepted:
 
 
 class RefusalKind(StrEnum):
-    """Say why a command was refused, for programs.
+    """The reason for a refusal, for programs.
 
     `rule`: it cannot be done as things stand. `changed`: the change is not the one that was seen.
     """
@@ -495,3 +496,4 @@ class Conflicted:
 
 
 Reply = Accepted | Refused
+"""The reply to a command."""

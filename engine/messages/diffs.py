@@ -133,7 +133,7 @@ class FileSides:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeDiff:
-    """A whole change against what it is compared with.
+    """A change as a diff against something else.
 
     Attributes:
         against: What that is, in words.

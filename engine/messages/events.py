@@ -1,6 +1,6 @@
 """List the public events for observers: past tense, one dataclass each.
 
-Events that *must arrive* are journalled with the fact that caused them and carry a `seq`. The
+Events that *must arrive* are journaled with the fact that caused them and carry a `seq`. The
 others are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
 """
 
@@ -364,6 +364,7 @@ MustArrive = (
     | RunWaiting
     | RunFinished
 )
+"""The events that carry a `seq` and are never dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,7 +387,9 @@ LatestWins = (
     | HistoryDelayed
     | ProgramServed
 )
+"""The events that carry no `seq`: a newer one of the same kind and worker replaces an older one."""
 Event = MustArrive | LatestWins
+"""Any event."""
 
 
 def public_name(event: type[Event]) -> str:
@@ -396,7 +399,7 @@ def public_name(event: type[Event]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """An event with its place in a run: `seq` if it was journalled, else `after`."""
+    """An event with its place in a run: `seq` if it was journaled, else `after`."""
 
     run: str
     at: float

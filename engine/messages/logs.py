@@ -108,7 +108,7 @@ class LogLines(Sequence[LogLine]):
 
 @dataclass(frozen=True, kw_only=True)
 class LogChunk:
-    """A stretch of a worker's log; `is_end` where its attempt has ended and nothing follows.
+    """A part of a worker's log; `is_end` says that its attempt has ended and nothing follows.
 
     Attributes:
         first: The number of its first line: so many lines were written before it.

@@ -570,7 +570,7 @@ class EditChange(Ask[Change]):
 class ReadMix(Ask[ChangeDiff]):
     """Show what hunks of a step's candidates make together, against where these began.
 
-    It keeps the objects of the mix, and makes no composite.
+    It keeps the objects of the result, and makes no composite.
     """
 
     changes: ClassVar[bool] = True

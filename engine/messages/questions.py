@@ -20,7 +20,7 @@ A_co = TypeVar("A_co", covariant=True)
 
 
 class Ask(Generic[A_co]):
-    """A question to an engine; `A_co` is the type of the answer.
+    """A question to an engine. `A_co` is the type of its answer.
 
     Attributes:
         changes: A watcher may not ask it: answering it changes something, enters a sandbox, or
@@ -41,7 +41,7 @@ def question_kinds() -> dict[str, type[Ask[Any]]]:
 
 
 class Standing(StrEnum):
-    """A run's progress, by its journal."""
+    """A run's progress, as its journal shows it."""
 
     UNFINISHED = "unfinished"
     WAITING = "waiting"
@@ -51,16 +51,15 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """One line of a list of runs.
+    """One run in a list of runs.
 
     Attributes:
-        id: the run.
-        started: when, in wall-clock seconds.
-        standing: how far it has come.
-        verdict: the outcome its last report names, where there is one.
-        name: what its first event calls it.
-        last: the time of its last event.
-        problem: why it cannot be read, if it cannot.
+        started: Its start, in wall-clock seconds.
+        standing: Its progress.
+        verdict: The outcome in its last report, if there is one.
+        name: Its name in its first event.
+        last: The time of its last event.
+        problem: Why plait cannot read it; empty if it can.
     """
 
     id: RunId

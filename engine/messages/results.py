@@ -17,7 +17,7 @@ from engine.values import dataclass
 
 
 class Outcome(StrEnum):
-    """The result of a worker's work, landed or not.
+    """The result of a worker, a step or a run. It does not say whether a change has landed.
 
     UNCHANGED: its agent ended well where a change was to be made, and there is none.
     """
@@ -37,15 +37,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The commits of one attempt, imported into the user's repository, or its kept artifacts.
+    """An attempt's change: its commits, imported into the user's repository, or its artifacts.
 
     Attributes:
         head: The commit that holds the work; None where there is no git (artifacts only).
-        base: The commit it began from.
-        set_aside: What was kept apart for review (embedded repositories, large files), in words.
-        binary: How many of the files have no lines that a diff could show.
-        hunks: How many pieces it has that a human can leave out; None where it was not counted.
-        is_cut: Its diff is too long to be shown whole.
+        base: The commit that it started from.
+        set_aside: What plait set aside for review, in words: embedded repositories, large files.
+        binary: The number of files without lines that a diff could show.
+        hunks: The number of hunks that a human can leave out; None if they were not counted.
+        is_cut: Its diff is too long to be shown in full.
     """
 
     head: str | None = None
@@ -63,7 +63,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """The result of a check, with the tree and the environment it ran in.
+    """The result of a check, with the tree and the environment that it ran in.
 
     Attributes:
         tree: The tree this is said of.
@@ -110,11 +110,13 @@ def verdict_of(check: CheckResult | None, *, is_stale: bool, has_claimed: bool) 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerResult:
-    """One worker's result; `outcome` counts the check, landed or not.
+    """One worker's result.
 
-    `is_despite_check` where a human had it landed whatever the check says of the merged tree.
-    `usage` is that of all attempts together, `attempt_usages` that of each, oldest first.
-    `ending` says how it ended without a change; empty where there is one, or none was to be made.
+    Attributes:
+        outcome: The result with its check. It does not say whether the change has landed.
+        usage: The usage of all attempts together; `attempt_usages` has each, oldest first.
+        ending: How it ended without a change; empty if there is a change, or none was expected.
+        is_despite_check: A human landed it although the check of the merged tree failed.
     """
 
     worker: str
@@ -143,7 +145,7 @@ class WorkerResult:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """A step's results in worker order, whatever finished first; failed ones included."""
+    """The results of a step's workers, in the order of the workers, including failures."""
 
     name: str
     outcome: Outcome
@@ -470,7 +472,7 @@ class HistoryDelay:
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
-    """One run as a console draws it.
+    """One run as a console shows it.
 
     Attributes:
         rules: The answers to permissions that are kept.
@@ -537,7 +539,7 @@ class Trying:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineView:
-    """Everything a console shows at one moment.
+    """Everything that a console shows at one moment.
 
     Attributes:
         trying: The result that is tried now, if one is.

@@ -15,6 +15,7 @@ from engine.patterns.outcome import stray
 T = TypeVar("T")
 
 Work: TypeAlias = Callable[[], Awaitable[T]]
+"""A piece of concurrent work: an async function without arguments."""
 Progress: TypeAlias = Callable[[int, int], object]
 """Called with (done, total) after each piece of work, in the task that runs the work."""
 

@@ -145,9 +145,9 @@ def map_chunks(
 
 
 class Chunks(Generic[T, R]):
-    """The chunks of `map_chunks`: to be gone through once, by one `async for`.
+    """The chunks of `map_chunks`; loop over them once, with one `async for`.
 
-    A class rather than an async generator: one that is abandoned is finalised at some later time by
+    A class rather than an async generator: one that is abandoned is finalized at some later time by
     the garbage collector, which trio reports as a leak.
     """
 

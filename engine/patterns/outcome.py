@@ -35,6 +35,7 @@ class Failure:
 
 
 Outcome: TypeAlias = Success[T] | Failure
+"""The end of one piece of concurrent work."""
 
 
 class StrayCancellation(Exception):

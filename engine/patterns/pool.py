@@ -91,7 +91,7 @@ def _maker(source: Any) -> Callable[[], Any]:
 
 
 async def _close(members: list[Any]) -> list[Exception]:
-    """Close them all, even under cancellation, but not for ever; what went wrong is returned."""
+    """Close them all, even under cancellation, but not forever; what went wrong is returned."""
     closers = [partial(_aclose, member) for member in members if hasattr(member, "aclose")]
     if not closers:
         return []

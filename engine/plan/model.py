@@ -1,6 +1,6 @@
 """A plan: every step and worker of a run, ordered, clamped and expanded. Plain frozen data.
 
-A plan is journalled as JSON with its run, so every field here can be written down and read back.
+A plan is journaled as JSON with its run, so every field here can be written down and read back.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ class PermissionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """Everything an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
+    """The things that an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
 
     mode: PermissionMode = PermissionMode.AUTO
     allow: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class SettingsWish(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentChoice:
-    """The agent of a worker and its options: `name` is what the user called it.
+    """A worker's agent with its options; `name` is the name that the user gave it.
 
     Attributes:
         adapter: The adapter that drives it: `scripted`, `command`, `claude`, ….
@@ -237,7 +237,7 @@ class ServeRule:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
-    """The rules by which a workspace is made ready and released.
+    """The rules for preparing and releasing a workspace.
 
     Attributes:
         sparse_checkout: Patterns of the folders that it holds; none for the whole repository.
@@ -265,7 +265,7 @@ class AssistRule:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewRules:
-    """The rules by which conflicts get help.
+    """The rules for help with conflicts.
 
     Attributes:
         regenerate: Commands that make generated files anew, by patterns of names or paths.
@@ -356,7 +356,7 @@ class Runtime:
 
 @dataclass(frozen=True, kw_only=True)
 class Clamp:
-    """A figure that was cut to what is allowed, and where it stood."""
+    """A value that was lowered to its maximum, and its place in the manifest."""
 
     where: str
     asked: int

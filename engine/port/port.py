@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EnginePort(Protocol):
-    """An engine, as consoles and second shells see it. Whoever opened it closes it."""
+    """The interface of an engine for consoles and shells. Whoever opens it closes it."""
 
     async def command(self, command: Command) -> Reply:
         """Ask for something; it is accepted, or refused with a reason."""

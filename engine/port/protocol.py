@@ -34,7 +34,7 @@ _CHUNK = 1 << 16
 class ProtocolError(EngineError):
     """The other side does not speak as agreed."""
 
-    hint = "Both sides must be the same version of plait."
+    hint = "The client and the engine must be the same version of plait."
 
 
 class NotAdmitted(EngineError):

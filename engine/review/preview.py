@@ -76,7 +76,7 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
 
 
 class OpenConflict:
-    """One conflict of an open merge, with what is offered for it."""
+    """One conflict of an open merge, with its proposals."""
 
     def __init__(
         self, file: FileConflict, memory: Memory, learned: Mapping[tuple[bytes, HunkKey], Lessons]
@@ -210,7 +210,7 @@ class OpenMerge:
         self.session = self.session.undo()
 
     def redo(self) -> None:
-        """Redo the last undone decision."""
+        """Redo the last choice that you undid."""
         self.session = self.session.redo()
 
     async def write_tree(self) -> str:

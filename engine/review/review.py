@@ -232,7 +232,9 @@ class Review:
         """
         path = os.fsdecode(wanted.path)
         if (await self.regeneration(path)).basis != wanted.basis:
-            raise WorkspaceError(f"the result changed while {path} was made", hint="Regenerate it.")
+            raise WorkspaceError(
+                f"the result changed while {path} was regenerated", hint="Regenerate it again."
+            )
         try:
             return self.session.made(
                 wanted.path, content, by=wanted.command, basis=wanted.basis, mode=wanted.mode

@@ -372,7 +372,7 @@ def _read(path: Path, attempt: int) -> Mapping[str, Any]:
         return {}
     except (OSError, ValueError) as error:
         raise WorkspaceError(
-            f"the decisions in {path} cannot be read: {error}",
+            f"the choices in {path} cannot be read: {error}",
             hint="Move that file away to start the resolution again.",
         ) from error
     is_ours = isinstance(data, dict) and data.get("version") == _VERSION

@@ -1,4 +1,4 @@
-"""Answer what is asked about candidates of a step, their mixes, and merges that are no run's."""
+"""Answer questions about a step's candidates and composites, and about merges of no run."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""One run that goes on: facts come in, are journalled and thought about, and effects begin."""
+"""One run that goes on: facts come in, are journaled and thought about, and effects begin."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ class LiveRun:
 
     @property
     def seq(self) -> int:
-        """The number of its newest journalled event."""
+        """The number of its newest journaled event."""
         return self._seq
 
     def begin(self, share: int) -> None:
@@ -135,7 +135,7 @@ class LiveRun:
         self._set_share(share)
 
     def feed(self, fact: f.Fact) -> None:
-        """Tell the core what happened: journalled first, then acted upon.
+        """Tell the core what happened: journaled first, then acted upon.
 
         While the journal cannot be written, facts wait in order and nothing is done. One that comes
         while the engine closes is found again by the next engine.
@@ -215,12 +215,12 @@ class LiveRun:
 
     @property
     def is_unwritable(self) -> bool:
-        """Return True while nothing can be journalled; what is fed meanwhile waits in order."""
+        """Return True while nothing can be journaled; what is fed meanwhile waits in order."""
         return self._unwritten is not None
 
     @property
     def is_stopping(self) -> bool:
-        """Return True if somebody wants all of it to end, journalled or not."""
+        """Return True if somebody wants all of it to end, journaled or not."""
         wanted = any(isinstance(fact, rf.RunStopRequested) for fact, _ in self._backlog)
         return wanted or self._state.stop is not None
 

@@ -177,7 +177,7 @@ def check_network(machine: MachineSupport, request: ConfineRequest) -> None:
     raise MechanismMissing(
         dimension=Dimension.NETWORK,
         wanted=f"network: {request.network}",
-        found=finding.reason or "no bubblewrap, which makes the namespace",
+        found=finding.reason or "bubblewrap is missing, which creates the namespace",
         fix=finding.fix or machine.finding(Mechanism.BWRAP).fix,
     )
 

@@ -177,7 +177,7 @@ def _forced_off(text: str) -> dict[Mechanism, tuple[str, str]]:
                 dimension="sandbox",
                 wanted=f"PLAIT_FORCE_OFF={text}",
                 found=f"there is no mechanism {word!r}",
-                fix=f"It can name {', '.join(Mechanism)}.",
+                fix=f"PLAIT_FORCE_OFF can name {', '.join(Mechanism)}.",
             )
         reasons[Mechanism(word)] = "PLAIT_FORCE_OFF", text
     return reasons

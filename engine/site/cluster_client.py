@@ -22,7 +22,7 @@ import sys
 from ray._raylet import GcsClient
 GcsClient(address=sys.argv[1]).internal_kv_keys(b"", None, timeout=5)
 """
-_CHECK = "Is a cluster there, with this token, and the same versions of Ray and Python?"
+_CHECK = "Check that a cluster runs there, with this token and the same versions of Ray and Python."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,7 @@ async def lend(repo: Repo, layout: Layout, base: str, spare: Path) -> Spare | No
 async def _lent(repo: Repo, folder: Path, base: str, spare: Path) -> Spare | None:
     """Take the tree of an item that is claimed; None if it does not fit, or cannot be read."""
     try:
-        removed = await to_thread.run_sync(_labelled, folder)
+        removed = await to_thread.run_sync(_labeled, folder)
         if removed is None:
             return None
         reuse = await reuse_of(repo, removed, base)
@@ -80,7 +80,7 @@ async def _lent(repo: Repo, folder: Path, base: str, spare: Path) -> Spare | Non
         return None  # a worker whose tree is made anew is better than none
 
 
-def _labelled(folder: Path) -> Removed | None:
+def _labeled(folder: Path) -> Removed | None:
     """Return the label of an item whose tree is whole; None if an engine died while it took it."""
     removed = from_json(Removed, (folder / LABEL).read_text())
     tree = folder / TREE

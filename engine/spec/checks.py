@@ -318,7 +318,7 @@ def template_problems(
                 wrong = f"{{{placeholder}}}: a step has {' and '.join(OF_STEP)}; {literal}"
                 yield wrong, nearest(value, OF_STEP)
             elif step not in behind:
-                wrong = f"{{{placeholder}}}: {step!r} is none of the steps this one waits for"
+                wrong = f"{{{placeholder}}}: this step does not depend on {step!r}"
                 yield f"{wrong}; {literal}", nearest(step, sorted(behind))
 
 
@@ -390,7 +390,9 @@ def _merge(step: StepNode) -> Iterator[Complaint]:
         why = "the cells of a matrix do different work; write `each` or `none`"
         yield step.complaint("merge", why)
     if merge in ("choose", "each") and in_directory:
-        yield step.complaint("merge", "isolation_strategy directory has no git and merges nothing")
+        yield step.complaint(
+            "merge", "`isolation_strategy: directory` has no git and merges nothing"
+        )
     if step.says("choose"):
         if has_matrix or in_directory or merge in ("each", "none"):
             yield step.complaint("choose", "has no effect if no candidate is chosen")

@@ -1,7 +1,7 @@
 """Read a manifest: from bytes or a dict to a `Manifest`, or to every problem at once.
 
 Texts that it keeps in files of the repository are put into its tree before it is checked: what is
-made of a manifest, and journalled, needs no file again.
+made of a manifest, and journaled, needs no file again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

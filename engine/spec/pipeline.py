@@ -22,7 +22,7 @@ from engine.spec.words import (
     either,
 )
 
-_POLICIES = f"When the step has succeeded: {either([f'`{word}`' for word in spellings('(N)')])}."
+_POLICIES = f"Decides when the step succeeds: {either([f'`{word}`' for word in spellings('(N)')])}."
 
 
 class AgentSpec(Section):

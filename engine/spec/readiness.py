@@ -12,7 +12,7 @@ from engine.values import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Unready:
-    """A key, or certain values of it, that cannot be honoured.
+    """A key, or certain values of it, that cannot be honored.
 
     Attributes:
         path: Keys joined by dots, `*` for any name or index; mappings below it count too.

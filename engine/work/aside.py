@@ -1,6 +1,6 @@
 """Help with a merge that is no run's: its commands and its agent run as those of a worker do.
 
-The worker is made up for one request and never journalled. Its surroundings are those of the
+The worker is made up for one request and never journaled. Its surroundings are those of the
 plan; whatever they leave on disk is removed at the end.
 """
 
@@ -187,6 +187,6 @@ def _choice(question: AskAside) -> AgentChoice:
     if name in adapters():
         return AgentChoice(name=name, adapter=name)
     raise WorkspaceError(
-        f"there is no agent {name!r}" if name else "no agent is named to ask",
-        hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
+        f"there is no agent {name!r}" if name else "the manifest names no agent to ask",
+        hint="Name one: `review: {assist: {agent: NAME}}`.",
     )

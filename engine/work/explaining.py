@@ -81,8 +81,8 @@ class Explaining:
         rule, key = state.plan.review.assist, (state.run, table.step)
         if rule is None:
             raise WorkspaceError(
-                "no agent is named to ask",
-                hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
+                "the manifest names no agent to ask",
+                hint="Name one: `review: {assist: {agent: NAME}}`.",
             )
         name = rule.agent.name
         if key in self._asking:

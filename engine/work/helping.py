@@ -53,7 +53,7 @@ async def make_file(tools: Tools, run: RunPort, w: Worker, wanted: Regeneration)
     if made is None:
         raise WorkspaceError(f"`{command}` took longer than {_MAKING_S / 60:g} minutes")
     if isinstance(made, PathRefused):
-        raise WorkspaceError(f"`{command}` left no {name} to take: {made.reason}")
+        raise WorkspaceError(f"`{command}` made no {name} that plait can use: {made.reason}")
     if len(made) > _MOST:
         raise WorkspaceError(f"`{command}` made more than {_MOST >> 20} MB of {name}")
     return made

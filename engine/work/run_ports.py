@@ -24,7 +24,7 @@ class RunPort(RunFeed, Protocol):
 
 
 class CountSpent(Protocol):
-    """Counts what an attempt has used in all towards its login's day."""
+    """Counts what an attempt has used in all toward its login's day."""
 
     def __call__(self, *, at: float, usd: float | None, tokens: int | None) -> LimitHit | None:
         """Count the usage; return the day's budget if it is spent."""

@@ -43,7 +43,7 @@ from engine.work.workplace import address_of, terms_of
 _ROLE, _TENANT = "serve", "tenant"
 _HURRIES_S, _LOOKS_S = 0.1, 1.0
 _PATIENCE_S = 10.0
-_TAKEN = "another program listens on its port; that is not this worker's program"
+_TAKEN = "a program that is not this worker's listens on its port"
 
 
 @dataclass(frozen=True, kw_only=True)

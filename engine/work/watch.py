@@ -64,7 +64,7 @@ class Watch:
         login: By what the agent logs in, as the user knows it.
         sent: How many messages went to its stdin, by this engine or those before it.
         is_caught_up: What it had written and heard before this watch began has been read.
-        stop_cause: Set when it is to end; honoured also if that came before it was started.
+        stop_cause: Set when it is to end; honored also if that came before it was started.
     """
 
     attempt: AttemptId

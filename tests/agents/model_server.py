@@ -115,7 +115,7 @@ class ModelServer:
             self._before = len(self.requests)
 
     def next_turn(self, body: dict[str, Any]) -> Turn:
-        """The next turn of the script; its last one for ever after."""
+        """The next turn of the script; its last one forever after."""
         if self.wants_tools and not _SHELL.search(json.dumps(body.get("tools"))):
             return Turn(text="ok")
         with self._asked:

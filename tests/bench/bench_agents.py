@@ -19,7 +19,7 @@ ROUNDS = 25
 
 
 def best(*works: Callable[[], object]) -> list[float]:
-    """The least processor time of each, taken by turns: others use this machine too."""
+    """The least CPU time of each, taken by turns: others use this machine too."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for work, found in zip(works, times, strict=True):

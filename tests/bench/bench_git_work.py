@@ -95,7 +95,7 @@ async def workers(lab: Lab, root: Path) -> list[Row]:
 async def landings(root: Path) -> list[Row]:
     """Fifty clean changes onto one branch: by `git merge`, and by ours, checked out or not.
 
-    What counts is processor time, ours and that of every git: the wall is everybody's.
+    What counts is CPU time, ours and that of every git: the wall is everybody's.
     """
     lab = await Lab.open(root / "landings", _grown(root / "grown"))
     built, base = lab.built, lab.built.head
@@ -122,7 +122,7 @@ async def landings(root: Path) -> list[Row]:
         aside.append(await worked(lambda: _land_all(lab, base, heads, "aside")))
         assert built.rev("aside^{tree}") == built.rev("main^{tree}")
     merge = min(theirs)
-    each = f"processor time; git merge takes {merge / LANDINGS * 1000:.0f} ms"
+    each = f"CPU time; git merge takes {merge / LANDINGS * 1000:.0f} ms"
     return [
         Row(f"{LANDINGS} landings, target checked out", min(here) / merge, 0.25, "x", note=each),
         Row(

@@ -69,7 +69,7 @@ def long_hunks(count: int = 40, longest: int = 60) -> list[ConflictHunk]:
 
 
 def best_of(times: int, work: Callable[[], object]) -> float:
-    """Seconds of processor time of the quickest run."""
+    """Seconds of CPU time of the quickest run."""
     best = float("inf")
     for _ in range(times):
         gc.collect()

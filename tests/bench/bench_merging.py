@@ -1,6 +1,6 @@
 """Measure merging in memory, beside `git merge` and `git merge --abort` in a working tree.
 
-Each row is measured beside its peer in the same run, in processor time; read ratios. `python -m` it
+Each row is measured beside its peer in the same run, in CPU time; read ratios. `python -m` it
 or run the file; it ends with 1 where a bound is broken.
 """
 
@@ -171,7 +171,7 @@ async def _seen_by_radar(engine: Engine, run: str) -> bool:
 
 
 def used() -> float:
-    """Seconds of processor time of this process, and of the children it has waited for."""
+    """Seconds of CPU time of this process, and of the children it has waited for."""
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(one.ru_utime + one.ru_stime for one in map(resource.getrusage, whose))
 

@@ -1,7 +1,7 @@
 """Measure reviewing: a long diff on screen, scrolled and jumped through; a review of a thousand
 conflicts, opened and decided key by key.
 
-The whole console draws, headless. Times are processor time of the console's own thread, so that a
+The whole console draws, headless. Times are CPU time of the console's own thread, so that a
 busy machine moves no figure; the longest stall is the longest turn of the event loop. What the
 stand-in engine takes in the same thread is taken off. Run by `make bench`.
 """

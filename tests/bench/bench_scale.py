@@ -63,7 +63,7 @@ def played(workers: int, slots: int) -> tuple[float, int]:
 
 
 def each_us(workers: int, slots: int, rounds: int = 1) -> float:
-    """Return the processor time of one fact, in microseconds: of the quickest of some rounds."""
+    """Return the CPU time of one fact, in microseconds: of the quickest of some rounds."""
     runs = [played(workers, slots) for _ in range(rounds)]
     return min(spent / count for spent, count in runs) * 1e6
 

@@ -57,7 +57,7 @@ def counted_in(rows: Iterable[dict[str, str]]) -> tuple[Counter[str], Counter[st
 
 
 def smoothed(name: str, offered: Shares, right: Shares) -> float:
-    """Return the share of a case; few examples are drawn towards the share of the wider case."""
+    """Return the share of a case; few examples are drawn toward the share of the wider case."""
     wider = name.rpartition(", ")[0]
     before = smoothed(wider, offered, right) if wider in offered else 0.0
     doubt = DOUBT if wider in offered else 0.0

@@ -39,7 +39,7 @@ agents:
     script: |
       attempts:
         1: [{fail: "I know nothing yet."}]
-        2: [{write: {path: learnt.txt, text: "{feedback}"}}, {result: "learnt"}]
+        2: [{write: {path: learned.txt, text: "{feedback}"}}, {result: "learned"}]
   shouter:
     adapter: scripted
     script: |

@@ -1,1 +1,1 @@
-"""Runs of one day, kept: their journals must replay to the same views and reports for ever."""
+"""Runs of one day, kept: their journals must replay to the same views and reports forever."""

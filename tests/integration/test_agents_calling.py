@@ -102,6 +102,6 @@ def test_a_function_of_a_script_is_found_by_its_file(tmp_path: Path) -> None:
     "function", [lambda prompt: prompt, functools.partial(fails, ""), "text".upper]
 )
 def test_what_cannot_be_found_again_is_refused_with_the_reason(function: Any) -> None:
-    with pytest.raises(AgentError, match="no name to import it by") as caught:
+    with pytest.raises(AgentError, match="no importable name") as caught:
         reference_of(function)
     assert "thread" in caught.value.hint

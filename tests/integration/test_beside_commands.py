@@ -155,7 +155,7 @@ def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_
     Path(requested, "gh").write_text(GH.replace("OID", "0" * 40))
     read = plait(built, "review", "7", path=requested)
     assert read.returncode != 0
-    assert "is not https://example.org/a/b/pull/7" in read.stderr
+    assert "has another commit for #7" in read.stderr
     assert "as a remote" in read.stderr
 
 

@@ -69,7 +69,7 @@ async def test_an_engine_tells_what_it_uses_itself(place: Place):
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[Shell]:
-    """A folder where an agent computes for ever."""
+    """A folder where an agent computes forever."""
     folder = tmp_path / "project"
     folder.mkdir()
     shell = Shell(folder, tmp_path / "state")

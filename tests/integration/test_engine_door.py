@@ -417,7 +417,7 @@ class Attacked:
         run = await engine.start(plan)
         await run.wait()
         said = await anyio.Path(self.place.outside / "said").read_text()
-        with anyio.move_on_after(5):
+        with anyio.move_on_after(60):
             while "Accepted" in said:
                 if (await engine.view(victim.id)).worker("s1/worker_1").phase is Phase.LANDED:
                     break

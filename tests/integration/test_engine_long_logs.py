@@ -27,7 +27,7 @@ async def test_a_long_log_is_whole_while_its_agent_works_and_when_it_has_ended(p
     expected = [str(number) for number in range(1, LINES + 1)]
     async with place.engine() as engine:
         run = await engine.start(place.manifest({"name": "a", "run": flood}))
-        with anyio.fail_after(30):
+        with anyio.fail_after(80):
             async with aclosing(engine.events(run=run.id)) as events:
                 async for told in events:
                     if isinstance(told.event, OutputAppended) and told.event.offset >= LINES:

@@ -22,6 +22,7 @@ from anyio import to_thread
 
 from engine.keeper import proc
 from tests.support.engine_runs import ChildPlace, Place, scripted
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
@@ -196,12 +197,17 @@ def kill_from_above(place: Place) -> None:
 def strike_child(place: Place) -> int:
     """Kill the process in which the workers live; return how many there were."""
     struck = 0
-    for pid in place.living():
-        with suppress(OSError):
-            if b"engine.site.far" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
-                struck += 1
+    for pid in filter(_is_child, place.living()):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            struck += 1
     return struck
+
+
+def _is_child(pid: int) -> bool:
+    with suppress(OSError):
+        return b"engine.site.far" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def _named(pid: int, name: str) -> bool:
@@ -260,9 +266,10 @@ async def test_a_child_killed_at_any_moment_is_followed_by_another(
 ):
     dice = random.Random(f"child{way}{seed}")
     engine = await to_thread.run_sync(engines.start, way)
+    await wait_until(lambda: any(map(_is_child, place.living())))
     struck = 0
     for _ in range(dice.randint(1, 3)):
-        await anyio.sleep(dice.uniform(0, 0.8))
+        await anyio.sleep(dice.uniform(0, 0.3))  # the agents alone take longer
         struck += await to_thread.run_sync(strike_child, place)
     assert struck
     report = await to_thread.run_sync(report_of, engine)

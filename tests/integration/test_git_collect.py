@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 WORK = "echo work > work.txt"
 COMMIT = f"{WORK}; git add -A; git commit -qm work"
 
-MISBEHAVIOURS = {
+MISBEHAVIORS = {
     "nothing special": COMMIT,
     "left uncommitted": WORK,
     "staged only": f"{WORK}; git add -A",
@@ -68,8 +68,8 @@ MISBEHAVIOURS = {
 
 IN_A_CLONE = ("private clone deleted", "HEAD is rubbish", "git init inside a folder")
 CASES = [
-    *(pytest.param(script, Strategy.WORKTREE, id=name) for name, script in MISBEHAVIOURS.items()),
-    *(pytest.param(MISBEHAVIOURS[n], Strategy.CLONE, id=f"{n}, in a clone") for n in IN_A_CLONE),
+    *(pytest.param(script, Strategy.WORKTREE, id=name) for name, script in MISBEHAVIORS.items()),
+    *(pytest.param(MISBEHAVIORS[n], Strategy.CLONE, id=f"{n}, in a clone") for n in IN_A_CLONE),
 ]
 
 
@@ -172,7 +172,7 @@ async def test_what_was_under_way_is_told_and_the_users_branches_are_not_lost_wo
     lab.built.commit({"later": "l"}, "the user's")
     other = await lab.prepare("r1/fix/worker_2@1", base="HEAD~1")
     lab.agent(other, "git checkout -q main; git checkout -q -")
-    lab.agent(space, MISBEHAVIOURS["mid-merge"])
+    lab.agent(space, MISBEHAVIORS["mid-merge"])
 
     assert (await lab.collect(space)).notes == ("The agent had not finished its merge.",)
     assert (await lab.collect(other)).refs == ()

@@ -2,12 +2,15 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from mmap import mmap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.git import disk_moment
 from engine.git.disk_moment import DiskMoment, sees_mapped_writes
 
 
@@ -49,3 +52,28 @@ def test_a_file_system_is_believed_as_far_as_it_notes_mapped_writes(in_memory: P
     notes = _moves_by_a_mapped_write(in_memory / "file")
     assert sees_mapped_writes(in_memory, in_memory.stat().st_dev) is notes
     assert (DiskMoment.now(str(in_memory / "tree")) is not None) is notes
+
+
+@pytest.mark.needs("disk")
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_busy_machine_does_not_look_like_a_clock_that_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_before: bool
+) -> None:
+    """It may let a process wait between the two clocks, before or after it made its file."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    first, waits = DiskMoment.now(str(tree)), [0.1, 0.1]
+
+    def kept_waiting(**given: Any) -> Any:
+        wait_s = waits.pop() if waits else 0.0
+        time.sleep(wait_s if is_before else 0.0)
+        made = tempfile.TemporaryFile(**given)  # noqa: SIM115 - who asked closes it
+        time.sleep(0.0 if is_before else wait_s)
+        return made
+
+    monkeypatch.setattr(disk_moment, "TemporaryFile", kept_waiting)
+    second = DiskMoment.now(str(tree))
+    assert first is not None
+    assert second is not None
+    assert not waits
+    assert second.is_after(first)

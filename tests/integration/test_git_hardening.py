@@ -148,7 +148,7 @@ async def test_nothing_planted_runs_in_our_git(tmp_path: Path, plant: Plant):
         ok=tuple(range(256)),
         flags=("-c", "protocol.file.allow=always"),
         env=me.environment("AUTHOR") | me.environment("COMMITTER"),
-        timeout_s=20,
+        timeout_s=60,
     )
     for number, name in enumerate(COMMANDS):
         built.write("src/a.py", f"a = {number}\n")

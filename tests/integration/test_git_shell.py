@@ -1,6 +1,7 @@
 """A shell that runs one command after another: what goes in and out, and what is left of it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -8,6 +9,7 @@ import psutil
 import pytest
 
 from engine.git.plumbing.shell import Shell
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -79,5 +81,14 @@ async def test_nothing_is_left_of_what_is_broken_off(tmp_path: Path) -> None:
 async def test_a_command_that_takes_too_long_ends_with_its_shell(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError):
         async with Shell.opened(ENTER, env=ENV, folder=tmp_path) as shell:
-            await shell.run(["sleep", "300"], timeout_s=0.1)
-    assert not any("sleep" in one.name() for one in psutil.Process().children(recursive=True))
+            await shell.run(["sleep", "300.125"], timeout_s=0.1)
+    await wait_until(lambda: not _sleepers())
+
+
+def _sleepers() -> list[psutil.Process]:
+    """Return who below us still sleeps that long."""
+    found: list[psutil.Process] = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it ends in this moment
+            found += [one] if "300.125" in one.cmdline() else []
+    return found

@@ -16,7 +16,7 @@ from engine.git.composition import Composed, compose
 from engine.git.landing import LandingDone, LandPrepared, land, prepare_landing
 from engine.git.merge3 import Merger
 from engine.git.objects import read_blobs
-from engine.git.plumbing import standing
+from engine.git.plumbing import asking, standing
 from engine.git.runner import Repo
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
@@ -130,7 +130,10 @@ async def test_a_queue_of_landings_starts_hardly_any_git(
 
 
 @pytest.mark.parametrize("which", ["cat-file", "diff-tree", "merge-tree", "update-ref"])
-async def test_a_standing_git_that_is_killed_costs_no_landing(tmp_path: Path, which: str):
+async def test_a_standing_git_that_is_killed_costs_no_landing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+):
+    monkeypatch.setattr(asking, "_REFS_LIFE_S", 600.0)  # it is there still when it is struck
     queue = Queue(tmp_path)
     repo, killed = await queue.open(), 0
 

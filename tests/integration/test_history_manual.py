@@ -86,10 +86,11 @@ def test_a_role_may_do_what_it_is_for_and_no_more(server: Postgres, url: str, ro
 @pytest.fixture
 def guarded_by_tls(tmp_path: Path) -> Iterator[tuple[Postgres, str, Path]]:
     """A server that is reached over TLS and with a password alone, its address, its authority."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    with guarded() as folder:
+    with socket.socket() as held, guarded() as folder:
+        # Nobody else is given a port that is bound; the server may share it.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        port = str(held.getsockname()[1])
         made = Postgres(folder)
         key, certificate = signed(folder, tmp_path)
         doors = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"

@@ -217,13 +217,14 @@ async def test_without_a_zygote_the_orphans_of_a_killed_keeper_are_found_too(
 async def test_an_attempt_lost_once_is_not_started_again(host: LocalHost, tmp_path: Path) -> None:
     spec = attempt(tmp_path, "sh", "-c", "echo ran >> ran; exec sleep 600", is_tethered=False)
     await host.start(spec)
-    await wait_until((tmp_path / "ran").exists)
+    ran = tmp_path / "ran"
+    await wait_until(lambda: ran.exists() and ran.read_text())
     os.kill(await keeper_of(spec), signal.SIGKILL)
     async with LocalHost(tmp_path) as other:
         await other.start(spec)
         _, end = await read_all(other, spec.attempt)
     assert end.cause is StopCause.KEEPER_LOST
-    assert (tmp_path / "ran").read_text() == "ran\n"
+    assert ran.read_text() == "ran\n"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -38,7 +38,7 @@ async def test_output_waits_for_space_and_nothing_is_lost(small_disk: Path, tmp_
     async with LocalHost(tmp_path) as host:
         spec = attempt(small_disk, "sh", "-c", agent)
         await host.start(spec)
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             offset, is_clogged = 0, False
             while not is_clogged:
                 chunk = await host.read(spec.attempt, offset)

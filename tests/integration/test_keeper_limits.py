@@ -55,14 +55,18 @@ def python(folder: Path, code: str, **more: Any) -> AttemptSpec:
 
 async def run(host: LocalHost, spec: AttemptSpec) -> AttemptExit:
     await host.start(spec)
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         _, end = await read_all(host, spec.attempt)
     return end
 
 
 async def test_memory_over_its_limit_ends_the_whole_tree(host: LocalHost, tmp_path: Path) -> None:
-    # A child takes it, in steps, beside a leader that does nothing.
-    hog = "import os\nif os.fork(): os.wait()\nkept = []\nwhile 1: kept.append(b'x' * (8 << 20))"
+    # A child takes it, in steps, beside a leader that does nothing. It takes no more than that,
+    # however late somebody looks.
+    hog = (
+        "import os, signal\nif os.fork(): os.wait()\n"
+        "kept = [b'x' * (8 << 20) for _ in range(40)]\nsignal.pause()"
+    )
     spec = python(tmp_path, hog, limits=Limits(memory_mb=200))
     end = await run(host, spec)
     assert end.cause is StopCause.MEMORY
@@ -97,18 +101,21 @@ async def test_time_is_over_by_the_clock(host: LocalHost, tmp_path: Path) -> Non
     assert end.cause is StopCause.TIMEOUT
     assert end.limit is not None
     assert end.limit.dimension is Dimension.TIME
-    assert 0.2 <= end.limit.seen < 2
+    assert 0.2 <= end.limit.seen < 60
 
 
 async def test_a_frozen_attempt_and_a_held_clock_do_not_use_up_time(
     host: LocalHost, tmp_path: Path
 ) -> None:
-    spec = attempt(tmp_path, "sleep", "600", limits=Limits(time_seconds=0.4))
+    spec = attempt(tmp_path, "sleep", "600", limits=Limits(time_seconds=0.4), is_held=True)
+    known = Path(spec.directory, "keeper.json")
     await host.start(spec)
-    await host.freeze(spec.attempt)
+    await host.freeze(spec.attempt)  # before it begins: else its time runs until this is heard
+    await host.go(spec.attempt)
+    await wait_until(lambda: '"agent"' in known.read_text())
     await anyio.sleep(0.3)
-    await host.thaw(spec.attempt)
     await host.hold_clock(spec.attempt, held=True)
+    await host.thaw(spec.attempt)
     await anyio.sleep(0.3)
     await host.hold_clock(spec.attempt, held=False)
     _, end = await read_all(host, spec.attempt)
@@ -116,7 +123,7 @@ async def test_a_frozen_attempt_and_a_held_clock_do_not_use_up_time(
     assert end.paused_s >= 0.6
     assert end.wall_s >= 1.0
     assert end.limit is not None
-    assert end.limit.seen < 0.9
+    assert 0.4 <= end.limit.seen <= end.wall_s - 0.5
     assert end.usage.active_s is not None
     assert 0.4 <= end.usage.active_s <= end.wall_s - 0.5
 
@@ -126,11 +133,13 @@ async def test_work_while_a_human_is_awaited_uses_up_time(
     host: LocalHost, tmp_path: Path, *, is_at_work: bool
 ) -> None:
     code = "while 1: pass" if is_at_work else "import time; time.sleep(600)"
-    spec = python(tmp_path, code, limits=Limits(time_seconds=0.5))
+    # What it works while it starts counts too.
+    spec = python(tmp_path, code, limits=Limits(time_seconds=3.0), is_held=True)
     await host.start(spec)
     await host.hold_clock(spec.attempt, held=True)
+    await host.go(spec.attempt)
     if not is_at_work:
-        await anyio.sleep(1.5)
+        await anyio.sleep(4.5)
         assert await marked(spec) != set()
         await host.cancel(spec.attempt, StopCause.USER)
     with anyio.fail_after(30):
@@ -147,9 +156,13 @@ async def test_a_frozen_tree_does_nothing_and_goes_on_later(
     await wait_output(host, spec.attempt, b"tick")
     await host.freeze(spec.attempt)
     still = await host.read(spec.attempt, 0, wait=False)
-    await anyio.sleep(0.1)
-    later = await host.read(spec.attempt, still.next_offset, wait=False)
-    assert output(later.frames) == b""
+    with anyio.fail_after(30):  # what it wrote before comes; one that is not frozen ticks for ever
+        while True:
+            await anyio.sleep(0.2)
+            later = await host.read(spec.attempt, still.next_offset, wait=False)
+            if not output(later.frames):
+                break
+            still = later
     await host.thaw(spec.attempt)
     with anyio.fail_after(30):
         while not output((await host.read(spec.attempt, still.next_offset)).frames):
@@ -183,7 +196,7 @@ async def test_a_frozen_attempt_can_be_stopped_gracefully(host: LocalHost, tmp_p
 
 
 async def test_processor_time_is_held_to_its_share(host: LocalHost, tmp_path: Path) -> None:
-    spin = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass"
+    spin = "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass"
     spec = python(tmp_path, spin, limits=Limits(cpu_percent=25))
     end = await run(host, spec)
     assert end.exit_code == 0
@@ -198,34 +211,46 @@ async def test_a_growing_folder_is_noticed_and_what_was_there_before_is_not_coun
     work = tmp_path / "work"
     work.mkdir()
     (work / "before").write_bytes(b"x" * (40 << 20))
-    fill = "import os, time\nfor i in range(600):\n open(str(i), 'wb').write(b'x' * (1 << 20))"
+    fill = "for i in range(100):\n open(str(i), 'wb').write(b'x' * (1 << 20))"
     profile = Profile(disk_paths=(str(work),))
     limits = Limits(disk_mb=30)
-    kept = python(tmp_path, fill.replace("600", "10"), cwd=work, limits=limits, profile=profile)
+    kept = python(tmp_path, fill.replace("100", "10"), cwd=work, limits=limits, profile=profile)
     assert (await run(host, kept)).cause is None
-    spec = python(
-        tmp_path, fill + "\n time.sleep(0.002)", number=2, cwd=work, limits=limits, profile=profile
-    )
+    fill += "\nimport signal; signal.pause()"  # more it does not write, however late one counts
+    spec = python(tmp_path, fill, number=2, cwd=work, limits=limits, profile=profile)
     end = await run(host, spec)
     assert end.cause is StopCause.DISK
     assert end.limit is not None
     assert (end.limit.dimension, end.limit.allowed) == (Dimension.DISK, 30)
-    assert 30 < end.limit.seen < 300
+    assert 30 < end.limit.seen <= 101
 
 
 def test_what_is_written_while_the_first_count_goes_on_is_growth(tmp_path: Path) -> None:
-    (tmp_path / "before").write_bytes(b"x" * (5 << 20))
-    os.utime(tmp_path / "before")
-    watch = DiskWatch([str(tmp_path)], 30)
-    (tmp_path / "before").chmod(0o600)  # no change of what is in it
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "before").write_bytes(b"x" * (5 << 20))
+    os.utime(work / "before")
+    tick(tmp_path)
+    watch = DiskWatch([str(work)], 30)
+    tick(tmp_path)
+    (work / "before").chmod(0o600)  # no change of what is in it
     for number in range(29):
-        (tmp_path / f"{number}").write_bytes(b"x" * (1 << 20))
+        (work / f"{number}").write_bytes(b"x" * (1 << 20))
     counted(watch)
     assert watch.growth == 29 << 20
     for number in range(5):
-        (tmp_path / f"more-{number}").write_bytes(b"x" * (1 << 20))
+        (work / f"more-{number}").write_bytes(b"x" * (1 << 20))
     with pytest.raises(Excess, match="disk"):
         counted(watch)
+
+
+def tick(folder: Path) -> None:
+    """Wait until the clock of the disk, which may go in steps, is past this moment."""
+    now, file = time.time(), folder / "tick"
+    while True:
+        file.write_text("x")
+        if file.stat().st_mtime > now:
+            return
 
 
 def counted(watch: DiskWatch) -> None:
@@ -317,7 +342,7 @@ class Groups:
         return Cgroup(version=2, controllers=(), path=str(path))
 
     def remove(self) -> None:
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 30  # what is left would be in the way of the next test
         for path in self._made:
             while path.exists() and time.monotonic() < deadline:
                 try:
@@ -382,9 +407,10 @@ async def test_a_unified_group_is_frozen_and_killed_in_one_step(
     await host.freeze(spec.attempt)
     events = Path(group.path, "cgroup.events")
     await wait_until(lambda: "frozen 1" in events.read_text())
-    await host.cancel(spec.attempt, StopCause.USER, grace_s=2.0)
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=60)
+    await wait_until(lambda: set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF})
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=0)
     _, end = await read_all(host, spec.attempt)
-    assert set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF}
     assert await to_thread.run_sync(living_now, animals.values()) == set()
     assert end.unkillable == ()
 

@@ -47,10 +47,11 @@ async def test_a_stop_leaves_nobody_and_lets_all_finish_who_listen(
     spec = attempt(tmp_path, *zoo(tmp_path / "zoo"))
     await host.start(spec)
     animals = await wait_zoo(tmp_path / "zoo")
-    await host.cancel(spec.attempt, StopCause.USER, grace_s=0.5)
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=60)
+    await wait_until(lambda: set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF})
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=0)
     _, end = await read_all(host, spec.attempt)
     assert await living(animals.values()) == set()
-    assert set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF}
     assert (end.cause, end.unkillable) == (StopCause.USER, ())
 
 
@@ -68,7 +69,7 @@ async def test_a_kill_leaves_nobody(host: LocalHost, tmp_path: Path) -> None:
 async def test_whom_the_leader_leaves_behind_is_told_then_ended(
     host: LocalHost, tmp_path: Path
 ) -> None:
-    spec = attempt(tmp_path, *zoo(tmp_path / "zoo", "leave"), grace_s=0.5)
+    spec = attempt(tmp_path, *zoo(tmp_path / "zoo", "leave"))
     await host.start(spec)
     _, end = await read_all(host, spec.attempt)
     animals = signed(tmp_path / "zoo", "pid")
@@ -99,7 +100,7 @@ async def test_a_fork_bomb_is_ended_whole_by_the_sampled_limit(
     host: LocalHost, tmp_path: Path
 ) -> None:
     # It ends by itself after a while, so that a failure of this test harms nobody else.
-    bomb = "import os, time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: os.fork()"
+    bomb = "import os, time\nend = time.monotonic() + 10\nwhile time.monotonic() < end: os.fork()"
     limits = Limits(pids=100)
     spec = attempt(tmp_path, sys.executable, "-I", "-S", "-c", bomb, limits=limits)
     await host.start(spec)
@@ -135,7 +136,7 @@ async def test_a_helper_of_a_cleanup_handler_is_not_told_to_end(
     spec = attempt(tmp_path, "sh", "-c", agent, env={"HELPER": helper})
     await host.start(spec)
     await wait_output(host, spec.attempt, b"ready")
-    await host.cancel(spec.attempt, StopCause.USER, grace_s=5)
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=60)
     frames, end = await read_all(host, spec.attempt)
     assert b"cleaned" in output(frames)
     assert b"cut-short" not in output(frames)
@@ -166,7 +167,7 @@ async def test_output_ends_although_a_foreign_process_holds_the_pipe(
     foreign = os.open(f"/proc/{pid}/fd/1", os.O_WRONLY)
     try:
         await host.send(spec.attempt, 1, None)
-        with anyio.fail_after(3):
+        with anyio.fail_after(30):
             _, end = await read_all(host, spec.attempt)
     finally:
         os.close(foreign)

@@ -16,6 +16,7 @@ from engine.plan.model import AgentChoice
 from engine.testing.manual_clock import ManualClock
 from engine.work.ledger import Ledger, logins_of
 from tests.support.engine_runs import Place, scripted, wait_view, wait_worker
+from tests.support.turned_clock import TurnedClock
 
 pytestmark = pytest.mark.anyio
 
@@ -127,8 +128,11 @@ def test_of_two_budgets_for_one_login_the_least_counts() -> None:
     assert (found.day_budget_usd, found.day_budget_tokens) == (1.0, 5)
 
 
-async def test_a_limit_that_one_run_meets_holds_the_workers_of_another(place: Place) -> None:
-    until = time.time() + 4
+async def test_a_limit_that_one_run_meets_holds_the_workers_of_another(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = TurnedClock(monkeypatch)
+    until = clock.now() + HOUR_S
     limited = [{"rate_limit": {"until": until, "ends": True}}]
     agent = scripted(attempts={"1": limited, "2": [{"result": "done"}]})
     done = {"adapter": "scripted", "script": {"steps": [{"result": "done"}]}}
@@ -143,10 +147,12 @@ async def test_a_limit_that_one_run_meets_holds_the_workers_of_another(place: Pl
         assert (held.phase, held.attempt) == (Phase.BACKING_OFF, 0)
         assert held.retry_at == pytest.approx(until)
         assert (await (await engine.start(other)).wait()).outcome is Outcome.SUCCESS
-        assert time.time() < until, "too slow to tell"
+        for run in (one, two):
+            (worker,) = (await engine.view(run.id)).workers
+            assert worker.phase is Phase.BACKING_OFF
+        clock.turn(HOUR_S)
         for run in (one, two):
             assert (await run.wait()).outcome is Outcome.SUCCESS
-    assert time.time() >= until
 
 
 @pytest.mark.parametrize("said", [{"until": 1e15}, {"delay_s": 10**12}])

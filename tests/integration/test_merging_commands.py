@@ -227,7 +227,7 @@ def reviewed_with(check: str) -> Callable[..., Any]:
     return prepare
 
 
-def test_a_run_towards_no_branch_is_refused_before_anything_begins(
+def test_a_run_toward_no_branch_is_refused_before_anything_begins(
     place: MergingPlace, plait: Shell
 ):
     words = ("run", "--headless", "-a", "scripted", "-p", "say hi")

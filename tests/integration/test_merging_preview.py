@@ -13,6 +13,7 @@ from engine.git.merge3 import Merger
 from engine.git.objects import commits_of
 from engine.git.runner import Repo
 from engine.merge import Memory, SideNames
+from engine.review import review as reviewing
 from engine.review.review import Review
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
@@ -119,7 +120,10 @@ def test_the_library_offers_the_side_that_was_taken_before(four: RepositoryBuild
 
 
 @pytest.mark.anyio
-async def test_a_review_offers_the_side_that_was_taken_before(four: RepositoryBuilder):
+async def test_a_review_offers_the_side_that_was_taken_before(
+    four: RepositoryBuilder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reviewing, "_THINKS_S", 600.0)  # all proposals are there at once
     repo = await Repo.open(four.path, four.environment)
     merger = Merger(repo)
     sides = await common_sides(repo, merger, *await commits_of(repo, "mine", "theirs"))

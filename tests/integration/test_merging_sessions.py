@@ -283,7 +283,7 @@ async def test_very_many_hunks_get_their_proposals_look_by_look(
         monkeypatch.setattr(review, "_THINKS_S", -1.0)
         view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert (view.is_thinking, len(view.file("code").hunks)) == (True, 3)
-        monkeypatch.setattr(review, "_THINKS_S", 5.0)
+        monkeypatch.setattr(review, "_THINKS_S", 600.0)
         view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert not view.is_thinking
         assert all(found.proposals for found in view.file("code").hunks)

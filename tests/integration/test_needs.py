@@ -62,7 +62,7 @@ def test_a_skip_that_does_not_say_how_to_get_what_lacks_is_red(tmp_path: Path):
     assert "does not end with how to get it, in brackets: no fence here" in done.stdout
 
 
-def test_a_misspelt_need_is_an_error():
+def test_a_misspelled_need_is_an_error():
     with pytest.raises(KeyError, match="bubblewarp"):
         need("bubblewarp")
 

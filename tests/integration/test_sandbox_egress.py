@@ -29,19 +29,19 @@ proxy = urllib.parse.urlparse(os.environ['HTTPS_PROXY'])
 answers = {}
 
 def tunnel(port):
-    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=5)
+    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=60)
     client.set_tunnel('localhost', port)
     client.request('GET', '/tunnel', body=b'x' * 200000)
     return client.getresponse().read().decode()
 
 def plain(port):
-    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=5)
+    client = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=60)
     client.request('GET', f'http://localhost:{port}/plain', headers={'Host': 'evil.example'})
     answer = client.getresponse()
     return f'{answer.status} {answer.read().decode()}'
 
 def socks(port):
-    with socket.create_connection((proxy.hostname, proxy.port), timeout=5) as client:
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=60) as client:
         client.sendall(bytes([5, 1, 0]))
         assert client.recv(2) == bytes([5, 0])
         client.sendall(bytes([5, 1, 0, 3, 9]) + b'localhost' + port.to_bytes(2, 'big'))
@@ -55,7 +55,7 @@ def socks(port):
         return data.decode().rsplit(chr(10), 1)[1]
 
 def direct(port):
-    socket.create_connection(('127.0.0.1', port), timeout=5).close()
+    socket.create_connection(('127.0.0.1', port), timeout=60).close()
     return 'connected'
 
 for way in (tunnel, plain, socks, direct):
@@ -137,7 +137,7 @@ async def test_hosts_on_the_list_are_reached_and_no_others(
     assert _noted(scene) == {("allowed", "localhost", allowed), ("denied", "localhost", denied)}
     assert set(kept.end.left_over) <= {"plait-egress"}  # the kernel ends it a moment later
     assert kept.end.unkillable == ()
-    assert kept.end.wall_s < 10
+    assert kept.end.wall_s < 60
 
 
 @pytest.mark.anyio
@@ -145,9 +145,9 @@ async def test_the_helpers_do_not_prolong_the_grace_of_a_stopped_attempt(
     machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = replace(listed(scene, "example.org"), limits=Limits(time_seconds=0.5))
-    kept = await keep(machine, request, tmp_path / "keeping", "sleep", "60")
+    kept = await keep(machine, request, tmp_path / "keeping", "sleep", "600", grace_s=200.0)
     assert kept.end.cause is StopCause.TIMEOUT
-    assert kept.end.wall_s < 4  # the grace alone is 5
+    assert kept.end.wall_s < 100  # half the grace
     assert set(kept.end.left_over) <= {"plait-egress"}  # the kernel ends it a moment later
     assert kept.end.unkillable == ()
 

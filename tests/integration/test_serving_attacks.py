@@ -101,6 +101,7 @@ async def reached(place: MergingPlace, engine: Engine, network: str) -> dict[str
         }
         Path(view.workspace or "", "what.json").write_text(json.dumps(what))  # noqa: ASYNC240
         await s.ready(engine, run)
+        await s.wait_said(engine, run, "FOUND")
         lines = (await engine.ask(ReadServed(run.id, WORKER))).lines
     (found,) = [line for line in lines if line.startswith("FOUND")]
     told: dict[str, bool] = json.loads(found.removeprefix("FOUND "))
@@ -257,7 +258,7 @@ async def test_answers_that_are_none_keep_nobody_busy(
     await s.begin(engine, run)
     port = (await s.wait_served(engine, run, ServedState.STARTING, has_port=True)).port
     await wait_until(lambda: _listens(port), within_s=60)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         assert not await readiness.answers(port, "/health")
 
 

@@ -182,7 +182,7 @@ async def test_a_tree_that_a_sandbox_still_has_is_not_lent(tmp_path: Path):
         await shell.wait()
 
     with anyio.fail_after(30):  # the kernel ends the last process in the sandbox after its parent
-        while await to_thread.run_sync(is_mounted, tree):
+        while await to_thread.run_sync(is_mounted, tree):  # noqa: ASYNC110 - a mount sets no event
             await anyio.sleep(0.01)
     assert await pool.lent() is not None
 

@@ -1,4 +1,4 @@
-"""Pictures are drawn with the colours of lexers, which are always there, whatever is installed."""
+"""Pictures are drawn with the colors of lexers, which are always there, whatever is installed."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,8 @@ from tui.kit import syntax
 
 
 @pytest.fixture(autouse=True)
-def colours_of_lexers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(syntax, "coloured", lambda *_: None)
+def colors_of_lexers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(syntax, "colored", lambda *_: None)
     for cached in (syntax.inked_lines, syntax.inked_change):
         cached.cache_clear()
     yield

@@ -10,19 +10,18 @@ from textual.app import App, ComposeResult
 from textual.containers import Grid
 from textual.pilot import Pilot
 
-from engine.api import Beginnings, OfferedAgent, Plan
-from engine.limits import Dimension, Enforcement, Level
+from engine.limits import Level
 from engine.messages.results import EngineView
 from engine.messages.statistics import Axis, CountAttempts, Figures
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console
+from tests.support.starting import Here
 from tests.support.world import NOW, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp
 from tui.ink import Ink, Role, Row, Span, fit, grounded, words
 from tui.kit.inked import Inked, Painter
 from tui.kit.meters import meter
 from tui.kit.palette import Palette
-from tui.kit.starting import Starter
 from tui.screens.diff.screen import DiffScreen
 from tui.screens.stats.plots import week_of
 from tui.screens.worker.screen import WorkerScreen
@@ -58,44 +57,9 @@ def _app(view: EngineView | None = None, worker: str = "", **options: bool) -> P
     return app
 
 
-class _Here(Starter):
-    """A folder and a machine that are everywhere the same."""
-
-    async def look(self) -> None:
-        self.found = Beginnings(
-            agents=(
-                OfferedAgent(
-                    name="claude", adapter="claude", version="2.1.4", login="by ANTHROPIC_API_KEY"
-                ),
-                OfferedAgent(name="codex", adapter="codex", is_installed=False, install_hint="npm"),
-                OfferedAgent(name="aider", adapter="aider", version="0.86"),
-            ),
-            agent="claude",
-            check="make test",
-            check_from="Makefile",
-            machine=_HELD,
-        )
-
-    async def weigh(self, plan: Plan) -> tuple[str, ...]:
-        del plan
-        return ("2 changed files of yours are not in HEAD: no worker sees them",)
-
-    async def held(self, plan: Plan) -> tuple[Enforcement, ...]:
-        del plan
-        return _HELD
-
-
-_HELD = (
-    Enforcement(dimension=Dimension.FILES, level=Level.ENFORCED, mechanism="bwrap", value=""),
-    Enforcement(dimension=Dimension.NETWORK, level=Level.ENFORCED, mechanism="netns", value=""),
-    Enforcement(dimension=Dimension.DISK, level=Level.SAMPLED, mechanism="keeper", value=""),
-    Enforcement(dimension=Dimension.MEMORY, level=Level.NONE, mechanism="none", value=""),
-)
-
-
 def _startable(view: EngineView | None = None) -> PlaitApp:
     app = _app(view)
-    app.session.starter = _Here(Path("/nowhere"))
+    app.session.starter = Here(Path("/nowhere"))
     return app
 
 
@@ -147,7 +111,7 @@ _PICTURES = {
     "plan_joins_steps_and_shows_time": (_app, _LARGE, ("g", "p")),
     "runs_are_listed": (_app, _SMALL, ("g", "h")),
     "stats_are_a_table_with_plots_week_by_week": (_counting, _LARGE, ("g", "s")),
-    "help_greys_keys_with_reasons": (_app, _LARGE, ("question_mark", *"land")),
+    "help_grays_keys_with_reasons": (_app, _LARGE, ("question_mark", *"land")),
     "palette_lists_every_action": (_app, _SMALL, ("colon",)),
     "before_the_first_run_the_ways_to_begin": (
         lambda: _app(EngineView(repository="csvlite")),
@@ -165,7 +129,7 @@ _PICTURES = {
     "stopping_asks_on_the_message_line": (_app, _LARGE, ("j", "x")),
     "a_refusal_says_why": (_app, _LARGE, ("j", "r")),
     "steering_opens_a_box": (_app, _LARGE, ("j", "s", *"look at io.py")),
-    "without_colour_and_signs": (lambda: _app(is_plain=True, is_ascii=True), _LARGE, ()),
+    "without_color_and_signs": (lambda: _app(is_plain=True, is_ascii=True), _LARGE, ()),
 }
 
 
@@ -194,7 +158,7 @@ def _is_loaded(app: PlaitApp) -> bool:
 
 
 def _sample() -> list[Row]:
-    """Everything that a theme colours, in a few rows."""
+    """Everything that a theme colors, in a few rows."""
     states = [span for look in LEGEND for span in (glyph(look), Span(" "), chip(look), Span(" "))]
     kept = Ink(Role.KEYWORD)
     return [

@@ -63,7 +63,7 @@ _PICTURES = {
     "review_edits_a_hunk_in_a_box": (_review, _LARGE, ("5", "e")),
     "review_shows_who_and_why": (_review, _LARGE, ("5", "enter")),
     "review_takes_the_rest_of_a_file": (_review, _LARGE, ("5", "M")),
-    "review_without_colour_and_signs": (
+    "review_without_color_and_signs": (
         lambda: _review(is_plain=True, is_ascii=True),
         _LARGE,
         ("5", "t"),

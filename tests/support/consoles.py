@@ -24,6 +24,7 @@ from tui.keys import default_keymap
 from tui.kit.inked import Inked
 from tui.kit.private import is_leaving, name_of_sign
 from tui.kit.screen import Board
+from tui.kit.starting import Starter
 
 _ENDLESS = frozenset({"bridge", "signals", "outcome", "dialog"})
 _NAMED = frozenset(
@@ -124,7 +125,7 @@ class Console:
         return self
 
     async def _settle(self) -> None:
-        """Wait until every key has come to its end; outcomes may take for ever."""
+        """Wait until every key has come to its end; outcomes may take forever."""
         while True:
             busy = [w for w in self.app.workers if w.group not in _ENDLESS and not w.is_finished]
             if busy:
@@ -185,12 +186,14 @@ async def opened(
     size: tuple[int, int] = (120, 36),
     port: FakePort | None = None,
     options: Options | None = None,
+    starter: Starter | None = None,
     **more: object,
 ) -> AsyncIterator[Console]:
     """A console open on a scripted view, drawn once."""
     port = port or FakePort(csvlite() if view is None else view)
     options = options or Options(clock=lambda: NOW, is_plain=False, has_truecolor=True)
     app = PlaitApp(port, options=options, **more)  # type: ignore[arg-type]
+    app.session.starter = starter or app.session.starter
     async with app.run_test(size=size) as pilot:
         console = Console(app, pilot, port)
         await console.until(

@@ -44,7 +44,7 @@ class Place:
 
     @asynccontextmanager
     async def engine(self, **options: Any) -> AsyncIterator[Engine]:
-        """An engine on it; what is done with it must not take for ever."""
+        """An engine on it; what is done with it must not take forever."""
         with anyio.fail_after(options.pop("within_s", 90)):
             async with Engine.open(self.project, environment=self.environment, **options) as engine:
                 yield engine

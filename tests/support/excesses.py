@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 
-def hog(children: int, megabytes: int) -> dict[str, int]:
-    """Children that each fill so much memory and stay; how many were left alive."""
+def hog(children: int, megabytes: int, seconds: int = 0) -> dict[str, int]:
+    """Children that each fill so much memory and stay so long; how many were left alive."""
     pids = []
     ready, writing = os.pipe()
     for _ in range(children):
@@ -30,6 +30,7 @@ def hog(children: int, megabytes: int) -> dict[str, int]:
         if select.select([ready], [], [], 0.02)[0]:
             filled += len(os.read(ready, children))
         alive = [pid for pid in alive if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+    select.select([], [], [], seconds)
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

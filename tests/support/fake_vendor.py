@@ -54,7 +54,7 @@ class FakeVendor:
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if path == "/token" and self.crowd > 1:
-            self._gate.wait(timeout=10)
+            self._gate.wait(timeout=50)
         return self.take(path, body)
 
     def take(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -127,7 +127,7 @@ def _ask(path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     data = json.dumps(body).encode()
     asked = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + path, data)  # noqa: S310  loopback
     try:
-        with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310  loopback
+        with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310  loopback
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, {}

@@ -49,7 +49,7 @@ class Ground:
     def git(self, place: Path, *words: str, check: bool = True) -> None:
         env = {**self.user.environment, "GIT_PAGER_IN_USE": "1"}
         subprocess.run(
-            ["git", "-C", str(place), *words], env=env, check=check, capture_output=True, timeout=20
+            ["git", "-C", str(place), *words], env=env, check=check, capture_output=True, timeout=60
         )
 
     def use(self, place: Path) -> bool:

@@ -14,6 +14,8 @@ from typing import Any
 
 import engine
 from engine.limits import KINDS, Limits
+from engine.messages import commands
+from tests.support.library_types import HIDDEN, lines_of, types_of
 
 PAGE = Path(__file__).parents[2] / "docs/library.md"
 _HEAD = """# Library reference
@@ -68,7 +70,33 @@ def library_page() -> str:
         parts.append(f"## {group}\n")
         for name in names:
             parts += _of_name(name, getattr(engine, name))
+    parts += lines_of(types_of(_annotations()), _of_class)
     return "\n".join(parts)
+
+
+def _annotations() -> Iterator[tuple[ast.expr, str]]:
+    """Yield every annotation on the page, with the module that understands it."""
+    for name in [name for names in GROUPS.values() for name in names]:
+        found = getattr(engine, name)
+        if not inspect.isclass(found):
+            yield from _annotations_of(found)
+            continue
+        for node in ast.parse(_fields(found)).body:
+            assert isinstance(node, ast.AnnAssign)
+            yield node.annotation, found.__module__
+        members = [each for name, each in vars(found).items() if not name.startswith("_")]
+        if name not in NOT_CALLED and not _fields(found) and "__init__" in vars(found):
+            members.append(vars(found)["__init__"])
+        for member in filter(_is_documented, members):
+            yield from _annotations_of(_function(member))
+
+
+def _annotations_of(function: Callable[..., Any]) -> Iterator[tuple[ast.expr, str]]:
+    node = _node_of(function)
+    takes = [each for each in ast.walk(node.args) if isinstance(each, ast.arg)]
+    for annotation in (*(each.annotation for each in takes), node.returns):
+        if annotation is not None:
+            yield annotation, function.__module__
 
 
 def _of_name(name: str, found: Any) -> Iterator[str]:
@@ -154,12 +182,27 @@ def signature(found: Callable[..., Any], name: str) -> str:
         takes.args = takes.args[1:]
     given = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
     lead = "await " if isinstance(node, ast.AsyncFunctionDef) and not _yields(node) else ""
-    each = _split(ast.unparse(takes))
+    each = [_plainly(word) for word in _split(ast.unparse(takes))]
+    given = _plainly(given)
     line = f"{lead}{name}({', '.join(each)}){given}"
     if len(line) <= _WIDEST:
         return line
     rows = "".join(f"    {word},\n" for word in each)
     return f"{lead}{name}(\n{rows}){given}"
+
+
+def _plainly(words: str) -> str:
+    """Return words of a signature as a program that imports the names writes them."""
+    for name in HIDDEN:
+        words = words.replace(f" | {name}", "")
+    return re.sub(r"\bc\.(\w+)", _of_a_command, words)
+
+
+def _of_a_command(found: re.Match[str]) -> str:
+    """Return the name of a class of `engine.messages.commands`: `Reply` alone is an agent's."""
+    name = found[1]
+    is_public = getattr(engine, name, None) is getattr(commands, name)
+    return name if is_public else f"commands.{name}"
 
 
 def _node_of(found: Callable[..., Any]) -> ast.FunctionDef | ast.AsyncFunctionDef:
@@ -195,11 +238,15 @@ def prose(found: Any) -> str:
         body = textwrap.dedent(entries.strip("\n"))
         _, *named = _ENTRY.split(textwrap.indent(body, "    "))
         rows = [
-            f"- `{name}`: {' '.join(said.split())}"
+            f"- `{name}`: {_begun(' '.join(said.split()))}"
             for name, said in zip(named[::2], named[1::2], strict=True)
         ]
         parts.append(f"{title}:\n\n" + "\n".join(rows or [" ".join(body.split())]))
     return "\n\n".join(parts) + "\n"
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _code(text: str) -> str:

@@ -219,7 +219,11 @@ def _limits() -> Iterator[Row]:
 
     memory, disk = Limits(memory_mb=96), Limits(disk_mb=20)
     yield limited(
-        "hog", "Take memory in many processes", memory, "hog", "4", "60", ordinary=_NO_CGROUP
+        "hog",
+        "Take memory in many processes",
+        memory,
+        *("hog", "4", "60", "{wait}"),
+        ordinary=_NO_CGROUP,
     )
     yield limited("hide", "Take memory in a `memfd`", memory, "hide", "200", ordinary=_UNSEEN)
     yield limited("bomb", "Fork bomb", Limits(pids=24), "bomb", "400", ordinary=_PIDS)

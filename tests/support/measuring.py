@@ -36,13 +36,13 @@ def said(what: str, figure: str) -> None:
 
 
 def cpu_seconds(process: int) -> float:
-    """The processor time of a process, all its threads, to the nanosecond."""
+    """The CPU time of a process, all its threads, to the nanosecond."""
     threads = Path(f"/proc/{process}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def children_and_self() -> float:
-    """The processor time of this process and of all that it has waited for."""
+    """The CPU time of this process and of all that it has waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

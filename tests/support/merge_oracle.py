@@ -49,7 +49,7 @@ class MergeFile:
         """Return how many conflicts git sees; it says no more than 127."""
         return self.run("--diff3")[0]
 
-    def favouring(self, side: str) -> bytes:
+    def favoring(self, side: str) -> bytes:
         """The text with every conflict resolved as `side`: ours, theirs or union."""
         return self.run(f"--{side}")[1]
 
@@ -60,9 +60,9 @@ def merge_file(base: bytes, target: bytes, incoming: bytes) -> "Picked":
         files = MergeFile(Path(folder), base, target, incoming)
         return Picked(
             conflicts=files.conflicts(),
-            ours=files.favouring("ours"),
-            theirs=files.favouring("theirs"),
-            union=files.favouring("union"),
+            ours=files.favoring("ours"),
+            theirs=files.favoring("theirs"),
+            union=files.favoring("union"),
         )
 
 

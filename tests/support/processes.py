@@ -44,7 +44,7 @@ async def read_all(
             return frames, chunk.end
 
 
-async def wait_until(is_so: Callable[[], object], within_s: float = 10) -> None:
+async def wait_until(is_so: Callable[[], object], within_s: float = 60) -> None:
     """Return as soon as a condition holds; fail when it does not hold in time."""
     with anyio.fail_after(within_s):
         while not await to_thread.run_sync(is_so):  # noqa: ASYNC110 - other processes set no event of ours

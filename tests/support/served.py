@@ -22,7 +22,7 @@ PYTHON = "python3 -m http.server $PORT --bind 127.0.0.1"
 SLOW = f"sleep 2; exec {PYTHON}"
 CRASHES = "echo going to crash; exit 3"
 STUBBORN = f"trap '' TERM; {PYTHON}"
-ELSEWHERE = "exec python3 -m http.server $((PORT - 1)) --bind 127.0.0.1"
+ELSEWHERE = "exec python3 -m http.server 0 --bind 127.0.0.1"
 
 
 def plan(
@@ -113,7 +113,7 @@ async def page(url: str, path: str = "") -> str:
 
 
 def _page(url: str) -> str:
-    with urlopen(url, timeout=10) as answer:  # noqa: S310  a page of our own
+    with urlopen(url, timeout=60) as answer:  # noqa: S310  a page of our own
         text: str = answer.read().decode()
     return text
 

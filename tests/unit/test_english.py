@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,25 @@ PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+OWN = Path(__file__)
+SOURCES = [
+    path
+    for folder in ("engine", "tui", "themes", "tests")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {".py", ".toml", ".tcss"} and "fixtures" not in path.parts
+]
 MOST_WORDS = 30
+_BRITISH = re.compile(
+    r"behaviour|colour|honour|neighbour|favour(?!ed( by \w+)?[\",])|\bgrey|\bfor ever\b|licence|"
+    r"(journ|sign|tot)alled|(lab|mod)elled|analyse|artefact|learnt|misspelt|"
+    r"(final|initial|normal|organ|recogn|serial|summar|synthes)is(e|ed|es|ing)\b",
+    re.IGNORECASE,
+)
+"""`favoured` is the name of a kind of proposal, in tables and on the wire."""
+_OF_GIT = re.compile(
+    r"\bgit director(y|ies)|directory rename|(directory/|file/|file or )\w+|safe\.directory|`[^`]*`"
+)
+"""Names that git has given, and code."""
 _FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 _CONSOLE = re.compile(r"^ *```(?:console\n|\n(?=plait [a-z]))(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _DRAWN = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -59,12 +78,22 @@ def banned() -> list[str]:
 
 def slips(text: str) -> list[str]:
     """Return the sentences of a page that break a rule that a machine can hold."""
-    wrong = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
     return [
         sentence
         for sentence in sentences(text)
-        if len(sentence.split()) > MOST_WORDS or wrong.search(sentence)
+        if len(sentence.split()) > MOST_WORDS or has_banned(sentence)
     ]
+
+
+def has_banned(text: str) -> bool:
+    """Return True if a text has a word that the style page rules out."""
+    return any_banned().search(_OF_GIT.sub("", text)) is not None
+
+
+@cache
+def any_banned() -> re.Pattern[str]:
+    """Return a pattern of the words that the style page rules out."""
+    return re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -80,6 +109,7 @@ def test_a_page_is_in_plain_english(page: Path):
     [
         "A run is taken up again.",
         "| cell | The engine is told. |",
+        "It makes a directory.",
         "- " + "word " * (MOST_WORDS + 1),
         "One line of a sentence\nthat goes on " + "and on " * MOST_WORDS,
     ],
@@ -88,7 +118,23 @@ def test_a_slip_is_noticed(slip: str):
     assert slips(f"A fine sentence.\n\n{slip}\n") != []
 
 
+def british(text: str) -> list[str]:
+    """Return the words of a text that have another spelling in American English."""
+    return [found[0] for found in _BRITISH.finditer(text)]
+
+
+def test_names_and_comments_are_spelled_as_in_america():
+    found = {path: british(path.read_text()) for path in (*SOURCES, *PAGES) if path != OWN}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
+def test_a_british_spelling_is_noticed():
+    assert british("_COLOURS = 1  # kept for ever, initialised") != []
+    assert british('FAVORED = "favoured"  # for every color: "favoured by lines"') == []
+
+
 def test_code_is_no_english():
+    assert slips("A git directory is git's: a `directory` of it is code.") == []
     assert slips("`told` is a name.\n\n```python\ntold = take_up\n```\n") == []
 
 
@@ -103,12 +149,11 @@ def shown(source: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("package", ["engine", "tui"])
 def test_what_is_shown_is_in_plain_english(package: str):
-    wrong = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
     found = [
         f"{path.relative_to(ROOT)}: {text}"
         for path in sorted((ROOT / package).rglob("*.py"))
         for text in shown(path.read_text())
-        if wrong.search(text)
+        if has_banned(text)
     ]
     assert found == []
 

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     acts.add_parser("up", help="create its tables, or update them to this version")
     status = acts.add_parser(
-        "status", help="how much it holds, and which runs of this repository it lacks"
+        "status", help="show its size, and which runs of this repository are missing"
     )
     status.add_argument("--json", action="store_true", help="one JSON document on stdout")
     push = acts.add_parser("push", help="deliver the runs of this repository that it lacks")

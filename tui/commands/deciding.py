@@ -65,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             choices=list(c.Edits),
             default=c.Edits.REFUSE,
             metavar="|".join(c.Edits),
-            help="if your uncommitted edits are in the way: land under them, commit them "
-            "first, or wait",
+            help="if your uncommitted edits are in the way: keep them on top, commit "
+            "them first, or wait",
         )
         parser.add_argument(
             "--batch",

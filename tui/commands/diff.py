@@ -12,7 +12,7 @@ from tui.commands.shells import is_colored, reached, told
 from tui.words.clean import clean, clean_code, clean_name
 from tui.words.figures import some
 
-_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+_COLORS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +51,8 @@ def _tell(args: argparse.Namespace, view: RunView, change: ChangeDiff) -> None:
         return
     colored = is_colored()
     for line in patch_lines(change):
-        colour = _COLOURS.get(line[:1]) if colored else None
-        put(f"{colour}{line}\x1b[0m" if colour else line)
+        color = _COLORS.get(line[:1]) if colored else None
+        put(f"{color}{line}\x1b[0m" if color else line)
 
 
 def _change_of(view: RunView, name: str) -> Change | None:

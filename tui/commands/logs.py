@@ -67,7 +67,7 @@ async def _print_moments(args: argparse.Namespace) -> int:
         then = datetime.fromtimestamp(one.at, UTC).astimezone()
         put(f"{then:%Y-%m-%d %H:%M:%S}  attempt {one.attempt}  {one.commit[:12]}")
     if not wanted:
-        say("nothing is saved yet: plait saves states of the files while an agent works")
+        say("no checkpoint yet: plait saves checkpoints while an agent works")
     return EXIT_OK
 
 

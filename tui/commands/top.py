@@ -1,4 +1,4 @@
-"""`plait top`: where processor time goes now, for plait itself and for each worker."""
+"""`plait top`: where CPU time goes now, for plait itself and for each worker."""
 
 import argparse
 import shutil

@@ -34,7 +34,7 @@ class Finding(Controller):
         self.screen.choose("All commands", choices, self.screen.perform)
 
     def do_help(self) -> None:
-        """The keys of this screen; a grey one says why."""
+        """The keys of this screen; a gray one says why."""
         entries = []
         for action in actions_on(self.screen.kind):
             keys = " ".join(shown(key) for key in self.session.keymap.of(action.id))

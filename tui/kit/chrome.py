@@ -131,7 +131,7 @@ def _held(run: RunView) -> list[Span]:
     held = [Span("‖ PAUSED", Ink(Role.ACCENT, bold=True))] if run.is_paused else []
     if run.history:
         held += [Span("   ")] if held else []
-        held += clickable((Span("▲ history behind", Ink(Role.WAITING)),), "go:stats")
+        held += clickable((Span("▲ history delayed", Ink(Role.WAITING)),), "go:stats")
     return held
 
 

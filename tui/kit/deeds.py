@@ -15,7 +15,7 @@ from tui.words.cutting import cut_command, wrap
 from tui.words.figures import count, lasting
 from tui.words.said import is_bad_ending
 
-_TIMED, _LABELLED = 48, 33
+_TIMED, _LABELED = 48, 33
 """From how many cells on a row has its time, and the word for its kind."""
 _TIME, _LABEL = 6, 7
 _NEWEST_MOST = 6
@@ -102,7 +102,7 @@ def _deed_rows(deed: Deed, began: float, cells: int, most: int) -> list[Row]:
     told = _told(deed)
     ending = told.ending if cells >= _TIMED else told.ending.partition(",")[0]
     time = f"{lasting(deed.at - began):>{_TIME - 1}} " if cells >= _TIMED else ""
-    label = _LABEL if cells >= _LABELLED else 0
+    label = _LABEL if cells >= _LABELED else 0
     indent = len(time) + label
     rows: list[Row] = []
     if told.text:

@@ -11,10 +11,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from tui.ink import BOLD, KEY, LINE, MUTED, TEXT, Ink, Role, Row, Span, fit, words
+from tui.ink import BOLD, KEY, LINE, MUTED, TEXT, Ink, Role, Row, Span, blank, fit, words
 from tui.kit.ahead import KeysFree, TypeAhead
 from tui.kit.inked import Inked, Painter, content_of
-from tui.words.cutting import cut_end
+from tui.words.cutting import wrap
 from tui.words.looks import LEGEND, LEVELS, WALLS
 
 _KEY_CELLS, _HELP_KEY_CELLS, _COLUMN = 8, 11, 40
@@ -324,7 +324,7 @@ class HelpEntry(NamedTuple):
 
 
 class HelpPage(Dialog):
-    """The keys of a screen by group, those that are grey with their reason, and a legend."""
+    """The keys of a screen by group, those that are gray with their reason, and a legend."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll(-1)", priority=True),
@@ -393,7 +393,7 @@ def grouped(found: Sequence[HelpEntry], cells: int) -> list[Row]:
         if rows:
             rows.append(())
         rows.append((Span(group, Ink(Role.MUTED, bold=True)),))
-        rows += [_entry(entry, share) for entry in found if entry.group == group]
+        rows += [row for entry in found if entry.group == group for row in _entry(entry, share)]
     if not rows:
         return [words("no key matches")]
     high = -(-len(rows) // columns)
@@ -408,14 +408,14 @@ def grouped(found: Sequence[HelpEntry], cells: int) -> list[Row]:
     ]
 
 
-def _entry(entry: HelpEntry, cells: int) -> Row:
+def _entry(entry: HelpEntry, cells: int) -> list[Row]:
     ink = MUTED if entry.reason else KEY
     said = f"{entry.text}: {entry.reason}" if entry.reason else entry.text
-    room = cells - _HELP_KEY_CELLS
-    return (
-        *fit((Span(entry.keys, ink),), _HELP_KEY_CELLS),
-        Span(cut_end(said, room), MUTED if entry.reason else TEXT),
-    )
+    look = MUTED if entry.reason else TEXT
+    keys = fit((Span(entry.keys, ink),), _HELP_KEY_CELLS)
+    more = (blank(_HELP_KEY_CELLS),)
+    lines = wrap(said, cells - _HELP_KEY_CELLS)
+    return [(*(more if n else keys), Span(line, look)) for n, line in enumerate(lines)]
 
 
 def _legend(cells: int) -> list[Row]:

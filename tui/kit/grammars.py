@@ -1,8 +1,8 @@
-"""Syntax colours by tree-sitter, where it and a file's grammar are installed (`plait[syntax]`).
+"""Syntax colors by tree-sitter, where it and a file's grammar are installed (`plait[syntax]`).
 
 A grammar knows what a name is, and takes a fifth of the time of a lexer. A text that begins or
 breaks off in the middle does not confuse it. Nothing here is needed: without it `tui.kit.syntax`
-colours by lexers.
+colors by lexers.
 """
 
 import re
@@ -123,7 +123,7 @@ def parsed(path: str, data: bytes) -> Node | None:
     return root
 
 
-def coloured(path: str, text: str) -> list[list[tuple[str, Role]]] | None:
+def colored(path: str, text: str) -> list[list[tuple[str, Role]]] | None:
     """The lines of a text as pieces with their roles; None where no grammar reads it."""
     try:
         data = text.encode()
@@ -145,7 +145,7 @@ def coloured(path: str, text: str) -> list[list[tuple[str, Role]]] | None:
 
 
 def _captured(grammar: _Grammar, data: bytes) -> Iterator[tuple[int, int, Role]]:
-    """Yield what has a colour, in the order of painting: the wider and the more general first."""
+    """Yield what has a color, in the order of painting: the wider and the more general first."""
     found = []
     tree = grammar.parser.parse(data)
     for pattern, captures in grammar.cursor(grammar.query).matches(tree.root_node):

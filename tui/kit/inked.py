@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.ink import KEY, Ink, Row, Span, row_width, text_of, width_of
+from tui.ink import KEY, Ink, Role, Row, Span, row_width, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.bindings import pressed_by
 from tui.kit.palette import Palette
@@ -78,7 +78,7 @@ class Inked(Widget):
 
     @property
     def text(self) -> str:
-        """Return what a reader without colours sees."""
+        """Return what a reader without colors sees."""
         return text_of(self.rows)
 
     def show(self, rows: Sequence[Row]) -> None:
@@ -104,7 +104,7 @@ class Inked(Widget):
         return len(self.rows)
 
     def notify_style_update(self) -> None:
-        """Forget what was painted in other colours."""
+        """Forget what was painted in other colors."""
         self._strips.clear()
         self._is_bare = None
         super().notify_style_update()
@@ -149,7 +149,7 @@ class Inked(Widget):
         return strip.apply_offsets(0, number) if y == pointed else strip
 
     def _lies_bare(self) -> bool:
-        """Say if the colours of the rows are final, and the rows fill the widget."""
+        """Say if the colors of the rows are final, and the rows fill the widget."""
         palette = self.painter.palette
         is_final = palette.has_truecolor and not palette.is_plain
         if not is_final or self.content_size != self.outer_size or self.opacity != 1:
@@ -157,14 +157,24 @@ class Inked(Widget):
         return not self.styles.has_any_rules(*_LAID_OVER)
 
     def _strip(self, row: Row) -> Strip:
-        style, paper = self.painter.palette.style, self.painter.palette.paper
+        style, paper = self.painter.palette.style, Ink(ground=self._ground)
         shown = ascii_row(row) if self.painter.is_ascii else row
+        if paper.ground:  # an ink without a ground of its own lies on that of the dialog
+            shown = tuple(
+                Span(text, ink if ink.ground else ink._replace(ground=paper.ground))
+                for text, ink in shown
+            )
         styled = ((style(ink), text) for text, ink in shown if text)
         segments = [
             Segment("".join(text for _, text in parts), look)
             for look, parts in groupby(styled, itemgetter(0))
         ]
-        return Strip(segments).adjust_cell_length(self.content_size.width, paper)
+        return Strip(segments).adjust_cell_length(self.content_size.width, style(paper))
+
+    @property
+    def _ground(self) -> Role | None:
+        """The ground of rows in a dialog; None on a screen, whose ground is the usual one."""
+        return Role.SURFACE if self.is_attached and self.screen.is_modal else None
 
     def on_resize(self) -> None:
         """Forget strips of another width."""

@@ -20,7 +20,7 @@ _BELOW_TRUECOLOR = {
     True: {Role.SELECTION: 236, Role.ADDED_WORD: 22, Role.REMOVED_WORD: 88},
     False: {Role.SELECTION: 254, Role.ADDED_WORD: 157, Role.REMOVED_WORD: 217},
 }
-"""The grounds that stay apart on 256 colours; line grounds would fall together and are left out."""
+"""The grounds that stay apart on 256 colors; line grounds would fall together and are left out."""
 _PLAIN_FILLS = frozenset(
     {
         Role.BACKGROUND,
@@ -50,7 +50,7 @@ class Palette:
         ink = that_does(ink, "") if ink.does else ink
         style = self._styles.get(ink)
         if style is None:
-            style = self._plain(ink) if self.is_plain else self._coloured(ink)
+            style = self._plain(ink) if self.is_plain else self._colored(ink)
             if len(self._styles) > _MOST_STYLES:  # a program may draw in any color there is
                 self._styles.clear()
             self._styles[ink] = style = _drawn(style, ink.pen, self.is_plain) if ink.pen else style
@@ -70,13 +70,13 @@ class Palette:
             reverse=(ink.ground in _PLAIN_FILLS) != ink.is_selected,
         )
 
-    def _coloured(self, ink: Ink) -> Style:
+    def _colored(self, ink: Ink) -> Style:
         ground = ink.ground or Role.BACKGROUND
         is_marked = ink.is_selected and ground is Role.SELECTION  # on the row under a cursor
         if ink.is_selected:
             ground = Role.SELECTION
         return Style(
-            color=self._colour(ink.role),
+            color=self._color(ink.role),
             bgcolor=self._ground(ground),
             reverse=is_marked,
             bold=ink.bold,
@@ -84,8 +84,8 @@ class Palette:
             underline=ink.underline,
         )
 
-    def _colour(self, role: Role) -> Color:
-        return Color.parse(self.theme.colours[role])
+    def _color(self, role: Role) -> Color:
+        return Color.parse(self.theme.colors[role])
 
     def _ground(self, role: Role) -> Color:
         if not self.has_truecolor:
@@ -94,7 +94,7 @@ class Palette:
             fixed = _BELOW_TRUECOLOR[self.theme.is_dark].get(role)
             if fixed is not None:
                 return Color.from_ansi(fixed)
-        return self._colour(role)
+        return self._color(role)
 
 
 def _drawn(style: Style, pen: Pen, is_plain: bool) -> Style:  # noqa: FBT001 - a private step

@@ -64,7 +64,7 @@ def has_hung_up() -> bool:
     """Tell if the terminal that keys come from is gone.
 
     A signal says so to the leader of a session that owns its terminal, and to nobody else. Textual
-    reads an empty key from such a terminal, at once and for ever.
+    reads an empty key from such a terminal, at once and forever.
     """
     if sys.__stdin__ is None:
         return True
@@ -88,7 +88,7 @@ def drop_unwritten() -> None:
 
 
 class EnduringWriter(WriterThread):
-    """The thread that writes; where Textual's would die, and fill its queue for ever, it drains."""
+    """The thread that writes; where Textual's would die, and fill its queue forever, it drains."""
 
     def run(self) -> None:
         """Write until it must stop, or until the terminal is gone; then only take."""

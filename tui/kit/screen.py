@@ -310,7 +310,7 @@ class Board(Screen[None]):
             PLAYER[idea](self.session.player)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Say whether a key does something now: None greys it, and `refusal` has the words."""
+        """Say whether a key does something now: None grays it, and `refusal` has the words."""
         if action == "play":
             return self.session.player is not None
         if action != "idea" or (self.ask and parameters[0] in {_ANSWERS_YES, _ANSWERS_NO}):

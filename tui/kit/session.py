@@ -1,4 +1,4 @@
-"""Share between screens: the engine's bridge, what is chosen and marked, keys, colours, undo."""
+"""Share between screens: the engine's bridge, what is chosen and marked, keys, colors, undo."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

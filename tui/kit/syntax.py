@@ -1,4 +1,4 @@
-"""Syntax colours as roles, lexed in stretches and only for what is seen."""
+"""Syntax colors as roles, lexed in stretches and only for what is seen."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -9,7 +9,7 @@ from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from tui.ink import TEXT, Ink, Role, Row, Span, fit
-from tui.kit.grammars import coloured
+from tui.kit.grammars import colored
 from tui.words.figures import MINUS
 from tui.words.wording import Marks
 
@@ -60,7 +60,7 @@ def inked_lines(path: str, lines: tuple[str, ...]) -> Pieces:
     if any(len(line) > _LONGEST_LINE for line in lines):
         return tuple(((line, Role.TEXT),) for line in lines)
     text = "\n".join(lines)
-    parts = coloured(path, text) or _lexed(path, text)
+    parts = colored(path, text) or _lexed(path, text)
     if parts is None:
         return tuple(((line, Role.TEXT),) for line in lines)
     rows: list[list[Piece]] = [[] for _ in lines]

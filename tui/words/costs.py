@@ -1,4 +1,4 @@
-"""Tell where processor time goes now: plait's own, and that of each worker, between two looks."""
+"""Tell where CPU time goes now: plait's own, and that of each worker, between two looks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

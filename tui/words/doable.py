@@ -1,4 +1,4 @@
-"""Say whether an idea can be done to a worker now, and if not, why: it makes keys grey."""
+"""Say whether an idea can be done to a worker now, and if not, why: it makes keys gray."""
 
 from collections.abc import Callable, Mapping
 

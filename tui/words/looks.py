@@ -1,4 +1,4 @@
-"""Give each phase and badge its look: glyph, word and role. No meaning rests on colour alone."""
+"""Give each phase and badge its look: glyph, word and role. No meaning rests on color alone."""
 
 from typing import NamedTuple
 
@@ -88,12 +88,12 @@ def look_of(worker: WorkerView) -> Look:
 
 
 def glyph(look: Look) -> Span:
-    """The glyph of a look in its colour."""
+    """The glyph of a look in its color."""
     return Span(look.glyph, Ink(look.role, bold=look.is_strong))
 
 
 def fill_of(role: Role) -> Ink:
-    """The ink of a filled chip in a state's colour."""
+    """The ink of a filled chip in a state's color."""
     if role is Role.WAITING:
         return Ink(Role.ON_WAITING, Role.WAITING_FILL, bold=True)
     return Ink(Role.ON_FILL, role, bold=True)

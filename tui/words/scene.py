@@ -33,7 +33,7 @@ class Scene:
         opened: Workers whose diff has been opened: their changes may be approved.
         forbidden: Ideas that this console refuses whatever is under the cursor.
         is_alone: There is nothing but the screen that the console began on.
-        is_plain: Without colours, beads are the phases' glyphs instead of blocks.
+        is_plain: Without colors, beads are the phases' glyphs instead of blocks.
     """
 
     view: EngineView

@@ -134,7 +134,7 @@ def clock_of(worker: WorkerView, now: float) -> str:
     """The time shown beside a worker: what it counts depends on its phase."""
     if worker.phase in _TIMELESS:
         return ""
-    if worker.phase in _TOTALLED:
+    if worker.phase in _TOTALED:
         return lasting(worker.worked_s) if worker.worked_s else UNKNOWN
     if worker.phase is Phase.BACKING_OFF and worker.retry_at is not None:
         return countdown(worker.retry_at - now)
@@ -146,4 +146,4 @@ def clock_of(worker: WorkerView, now: float) -> str:
 
 
 _TIMELESS = frozenset({Phase.WAITING, Phase.QUEUED, Phase.SKIPPED})
-_TOTALLED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANCELLED})
+_TOTALED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANCELLED})

@@ -116,7 +116,7 @@ class MergeReview(ABC):
         if self.help is None:
             raise WorkspaceError(
                 "nothing can be run for this merge",
-                hint="Take a side, run the command yourself, then write what it made.",
+                hint="Take a side here. Run the command yourself after the merge.",
             )
         return self.help
 
@@ -147,8 +147,8 @@ class MergeReview(ABC):
         by = action.agent or (assist.agent.name if assist else "")
         if not by:
             raise WorkspaceError(
-                "no agent is named to ask",
-                hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
+                "the manifest names no agent to ask",
+                hint="Name one: `review: {assist: {agent: NAME}}`.",
             )
         async with self._lock:
             review = await self._load()

@@ -22,8 +22,8 @@ from engine.review.risks.coverage import Coverage
 
 _MOST_COMMITS = 200
 _SIZE, _NAMED = 50, 4
-_LICENCE = re.compile(r"copyright|spdx-license|licen[cs]ed under", re.IGNORECASE)
-_LICENCE_FILE = re.compile(
+_LICENSE = re.compile(r"copyright|spdx-license|licen[cs]ed under", re.IGNORECASE)
+_LICENSE_FILE = re.compile(
     r"(?:.*/)?(?:LICEN[CS]E|COPYING|NOTICE)S?(?:[-_][\w-]+(?:\.\d+)*)?(?:\.(?:txt|md|rst|html|lesser))?",
     re.IGNORECASE,
 )
@@ -103,13 +103,13 @@ def _lines(hunks: Sequence[FileHunk]) -> Iterator[_Changed]:
 
 
 def _of_text(path: str, lines: Sequence[_Changed]) -> Iterator[_Reason]:
-    """Yield what the lines say: secrets, licences, public names."""
+    """Yield what the lines say: secrets, licenses, public names."""
     added = "\n".join(line.text for line in lines if line.mark == "+")
     redactor = Redactor()
     redactor.text(added)
     if kinds := redactor.counts:
         yield _Reason(100.0 * len(kinds), f"adds what looks like a secret: {', '.join(kinds)}")
-    if _LICENCE_FILE.fullmatch(path) or any(_LICENCE.search(line.text) for line in lines):
+    if _LICENSE_FILE.fullmatch(path) or any(_LICENSE.search(line.text) for line in lines):
         yield _Reason(40.0, "changes a license or copyright line")
     kept = {line.text for line in lines if line.mark == "+"}  # what only moved is as it was
     gone = (line.text for line in lines if line.mark == "-" and line.text not in kept)

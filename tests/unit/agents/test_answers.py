@@ -154,7 +154,7 @@ def test_over_acp_a_turn_that_nobody_cancelled_has_ended_by_itself(*, is_cancell
     ended = {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "cancelled"}}
     (turn,) = stream.feed("out", json.dumps(ended).encode() + b"\n")
     assert isinstance(turn, TurnEnded)
-    assert turn.is_interrupted is is_cancelled  # else its input would stay open for ever
+    assert turn.is_interrupted is is_cancelled  # else its input would stay open forever
     assert stream.closing is not None
     assert ("was denied" in stream.closing.error) is not is_cancelled
 

@@ -332,7 +332,7 @@ def test_a_table_of_the_user_s_drives_an_agent_of_their_own(tmp_path: Path) -> N
 def test_every_mistake_of_a_table_is_told(tmp_path: Path) -> None:
     table = """
     program = 3
-    colour = "red"
+    color = "red"
     [[rules]]
     when = {type = "x"}
     tell = "everything"
@@ -340,7 +340,7 @@ def test_every_mistake_of_a_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(TableInvalid) as caught:
         launch("jsonl", options={"table": table})
     told = str(caught.value)
-    for wrong in ("name", "program", "colour", "rules.0.tell"):
+    for wrong in ("name", "program", "color", "rules.0.tell"):
         assert wrong in told
     with pytest.raises(TableInvalid, match="cannot be read"):
         launch("jsonl", options={"table": "nowhere.toml"}, folder=str(tmp_path))

@@ -87,9 +87,9 @@ def test_lines_taken_away_where_others_were_put_in_are_not_likely():
     assert not any(offer.likely for offer in propose(hunk))
 
 
-def test_where_both_changed_a_line_one_side_is_favoured_and_the_rest_kept():
+def test_where_both_changed_a_line_one_side_is_favored_and_the_rest_kept():
     hunk = one_hunk("a\nb\nc\n", "A\nB\nc\n", "a\n2\nC\n")
-    assert set(said(hunk, Rule.FAVOURED)) == {b"A\nB\nC\n", b"A\n2\nC\n"}
+    assert set(said(hunk, Rule.FAVORED)) == {b"A\nB\nC\n", b"A\n2\nC\n"}
 
 
 def test_blocks_are_put_one_after_the_other_with_the_blank_lines_above_them():

@@ -102,7 +102,7 @@ def test_what_one_side_removed_stays_out_of_a_list():
     assert b"f([a, c, d, e])\n" in [offer.text for offer in propose(hunk)]
 
 
-def test_neighbouring_edits_are_offered_together():
+def test_neighboring_edits_are_offered_together():
     hunk = one_hunk("one = 1\ntwo = 2\n", "uno = 1\ntwo = 2\n", "one = 1\ntwo = zwei()\n")
     offers = propose(hunk)
     assert offers[0].text == b"uno = 1\ntwo = zwei()\n"

@@ -40,7 +40,7 @@ def test_changes_on_one_side_or_alike_are_no_conflicts():
     ]
 
 
-def test_a_hunk_knows_its_place_and_its_neighbours():
+def test_a_hunk_knows_its_place_and_its_neighbors():
     hunk = merge_texts(BASE, b"new\n" + TARGET, INCOMING).hunks[-1]
     assert (hunk.base_line, hunk.target_line, hunk.incoming_line) == (3, 4, 3)
     assert hunk.before == (b"new\n", b"one\n", b"TWO\n", b"three\n")[-3:]

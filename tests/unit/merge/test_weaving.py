@@ -89,7 +89,7 @@ def test_two_insertions_into_one_gap_are_refused_because_nothing_orders_them():
 INSERTED = {"A": b"x\n", "B": b"y\n"}
 
 
-def test_neighbouring_lines_may_come_from_different_candidates():
+def test_neighboring_lines_may_come_from_different_candidates():
     weaving = weave(
         {PATH: Version(b"a\nb\n")},
         {"A": {PATH: Version(b"A\nb\n")}, "B": {PATH: Version(b"a\nB\n")}},

@@ -56,7 +56,7 @@ async def test_an_item_flows_on_while_others_are_in_an_earlier_stage():
     held = anyio.Event()
     log: list[str] = []
 
-    async def analyse(item: str) -> str:
+    async def analyze(item: str) -> str:
         if item == "slow":
             await held.wait()
         return item
@@ -64,10 +64,10 @@ async def test_an_item_flows_on_while_others_are_in_an_earlier_stage():
     async def fix(item: str) -> str:
         log.append(item)
         if item == "quick":
-            held.set()  # only a pipeline gets here: by whole stages, `slow` would wait for ever
+            held.set()  # only a pipeline gets here: by whole stages, `slow` would wait forever
         return item.upper()
 
-    assert await stages(["slow", "quick"], analyse, fix) == ["SLOW", "QUICK"]
+    assert await stages(["slow", "quick"], analyze, fix) == ["SLOW", "QUICK"]
     assert log == ["quick", "slow"]
 
 

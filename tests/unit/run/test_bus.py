@@ -59,7 +59,7 @@ def numbers(told: list[Told], run: str) -> list[int | None]:
 async def test_a_late_subscriber_gets_every_event_and_few_are_in_memory(stream: Stream):
     stream.tell(ALL)
     stream.bus.close()
-    assert len(stream.bus.journalled) == KEPT
+    assert len(stream.bus.journaled) == KEPT
     told = [each async for each in stream.bus.subscribe()]
     for run in RUNS:
         assert numbers(told, run) == list(range(1, ALL // 2 + 1))

@@ -221,8 +221,8 @@ def test_a_repeated_step_name_is_told():
     ("prompt", "complaint"),
     [
         ("{steps.a.output} {steps.b.branch}", None),
-        ("{steps.d.output}", "{steps.d.output}: 'd' is none of the steps this one waits for"),
-        ("{steps.c.output}", "{steps.c.output}: 'c' is none of the steps this one waits for"),
+        ("{steps.d.output}", "{steps.d.output}: this step does not depend on 'd'"),
+        ("{steps.c.output}", "{steps.c.output}: this step does not depend on 'c'"),
         ("{steps.a.outptu}", "{steps.a.outptu}: a step has output and branch"),
         ("{{steps.d.output}}", None),
     ],
@@ -275,7 +275,7 @@ def test_an_agent_has_what_its_adapter_understands(agent: str, complaint: str | 
 def test_a_directory_merges_nothing(merge: str):
     head = "agents: {a: {adapter: claude}}\nruntime: {isolation_strategy: directory}"
     found = problems(f"  - {{name: s, prompt: x, merge: {merge}}}\n", head=head)
-    assert "directory has no git" in found[0]
+    assert "directory` has no git" in found[0]
 
 
 def test_an_address_of_no_database_is_told():

@@ -20,7 +20,7 @@ WORKER = WorkerId("implement", 2)
 ATTEMPT = AttemptId(RUN, WORKER, 3)
 
 
-class Colour(StrEnum):
+class Color(StrEnum):
     RED = "red"
     BLUE = "blue"
 
@@ -33,7 +33,7 @@ class Circle:
 @dataclass(frozen=True)
 class Square:
     side: int
-    colour: Colour = Colour.RED
+    color: Color = Color.RED
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Everything:
     attempt: AttemptId = ATTEMPT
     run: RunId = RUN
     path: Path = Path("/tmp/a b")  # noqa: S108 - only a value
-    colour: Colour = Colour.BLUE
+    color: Color = Color.BLUE
     side: Literal["target", "incoming"] = "target"
     many: tuple[int, ...] = (1, 2)
     pair: tuple[str, WorkerId] = ("a", WORKER)
     shapes: tuple[Circle | Square, ...] = (Circle(1.0), Square(2))
     shape: Circle | Square | str | None = None
     lone: Circle | None = Circle(2)
-    colours: frozenset[Colour] = frozenset({Colour.RED, Colour.BLUE})
+    colors: frozenset[Color] = frozenset({Color.RED, Color.BLUE})
     by_worker: Mapping[WorkerId, Square] = field(default_factory=lambda: {WORKER: Square(1)})
     number: float | int = 7
     free: Any = None
@@ -74,14 +74,14 @@ def test_everything_comes_back_as_it_was():
     assert from_json(Everything, to_json(Everything())) == Everything()
 
 
-@pytest.mark.parametrize("shape", [Circle(1.5), Square(2, Colour.BLUE), "round", None])
+@pytest.mark.parametrize("shape", [Circle(1.5), Square(2, Color.BLUE), "round", None])
 def test_a_union_comes_back_as_its_member(shape: Any):
     held = Everything(shape=shape)
     assert from_json(Everything, to_json(held)) == held
 
 
 def test_the_text_is_plain_ascii_json_with_the_class_first():
-    assert to_json(Square(2)) == '{"type":"Square","side":2,"colour":"red"}'
+    assert to_json(Square(2)) == '{"type":"Square","side":2,"color":"red"}'
     assert to_json(Everything()).isascii()
 
 
@@ -89,15 +89,15 @@ def test_only_what_a_union_leaves_open_is_tagged():
     written = dump(Everything())
     assert written["shapes"] == [
         {"type": "Circle", "radius": 1.0},
-        {"type": "Square", "side": 2, "colour": "red"},
+        {"type": "Square", "side": 2, "color": "red"},
     ]
     assert written["lone"] == {"radius": 2}
-    assert written["by_worker"] == {"implement/worker_2": {"side": 1, "colour": "red"}}
+    assert written["by_worker"] == {"implement/worker_2": {"side": 1, "color": "red"}}
 
 
 def test_equal_sets_make_equal_texts():
-    written = dump(Everything(colours=frozenset({Colour.RED, Colour.BLUE})))
-    assert written["colours"] == ["blue", "red"]
+    written = dump(Everything(colors=frozenset({Color.RED, Color.BLUE})))
+    assert written["colors"] == ["blue", "red"]
 
 
 def test_facts_and_events_come_back():
@@ -126,7 +126,7 @@ def test_every_kind_of_fact_and_event_has_a_codec():
 def test_unknown_keys_are_passed_over_and_missing_ones_take_their_defaults():
     assert load(Square, {"side": 1, "from_the_future": [1]}) == Square(1)
     with pytest.raises(StoreError, match="side is missing in Square"):
-        load(Square, {"colour": "red"})
+        load(Square, {"color": "red"})
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_unknown_keys_are_passed_over_and_missing_ones_take_their_defaults():
     [
         (Square, {"side": "1"}, "side: expected a whole number, found '1'"),
         (Square, {"side": True}, "side: expected a whole number, found True"),
-        (Square, {"side": 1, "colour": "green"}, "colour: expected one of 'red', 'blue', found 'g"),
-        (Square, {"side": 1, "colour": []}, "colour: expected one of"),
+        (Square, {"side": 1, "color": "green"}, "color: expected one of 'red', 'blue', found 'g"),
+        (Square, {"side": 1, "color": []}, "color: expected one of"),
         (Square, [], r"expected a Square, found \[\]"),
         (Square, {"type": "Circle", "side": 1}, "expected a Square"),
         (Circle | Square, {"side": 1}, "expected one of Circle, Square"),

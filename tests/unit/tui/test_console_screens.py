@@ -368,7 +368,7 @@ async def test_before_the_first_run_the_ways_to_begin_are_shown():
             assert "move" not in console.text
 
 
-async def test_help_lists_keys_greys_with_reasons_and_searches():
+async def test_help_lists_keys_grays_with_reasons_and_searches():
     async with opened() as console:
         await console.do("help")
         await console.shows("Keys of Fleet", "MOVE", "esc closes", "sampled")
@@ -500,7 +500,7 @@ async def test_only_changed_cells_are_painted():
         assert sum(region.width for region in painted) < 200  # type: ignore[attr-defined]
 
 
-async def test_plain_mode_draws_without_colours_and_ascii_without_signs():
+async def test_plain_mode_draws_without_colors_and_ascii_without_signs():
     options = Options(clock=lambda: NOW, is_plain=True, is_ascii=True)
     async with opened(options=options) as console:
         strips = [

@@ -19,7 +19,7 @@ Pairs = dict[tuple[Role, Role, float], str]
 
 
 def _note(pairs: Pairs, rows: Iterable[Row]) -> None:
-    """Every colour with its ground, what it must reach, and where it was seen."""
+    """Every color with its ground, what it must reach, and where it was seen."""
     for row in rows:
         for text, ink in row:
             if text.strip():
@@ -44,7 +44,7 @@ async def _diffing(size: tuple[int, int]) -> AsyncIterator[Console]:
 
 
 @pytest.mark.long
-async def test_every_colour_can_be_read_on_every_ground_it_is_drawn_on():
+async def test_every_color_can_be_read_on_every_ground_it_is_drawn_on():
     pairs: Pairs = {}
     async with _diffing(_WIDE) as console:
         console.screen.session.worker = WHO
@@ -66,6 +66,6 @@ async def test_every_colour_can_be_read_on_every_ground_it_is_drawn_on():
         f"{name}: {role} on {ground}, {found:.2f} of {least}: {seen!r}"
         for name in BUILT_IN
         for (role, ground, least), seen in pairs.items()
-        if (found := contrast(built_in(name).colours[role], built_in(name).colours[ground])) < least
+        if (found := contrast(built_in(name).colors[role], built_in(name).colors[ground])) < least
     ]
     assert bad == []

@@ -39,7 +39,7 @@ def _result(pane: ReviewPane) -> list[str]:
     return [row.strip(" │") for row in rows[start + 1 :] if "│" in row]
 
 
-async def test_a_result_has_its_neighbours_as_they_were_chosen():
+async def test_a_result_has_its_neighbors_as_they_were_chosen():
     pane = await _pane(_near_each_other(), "both", "both", "incoming")
     pane.to(2)
     assert _result(pane) == [
@@ -54,7 +54,7 @@ async def test_a_result_has_its_neighbours_as_they_were_chosen():
     assert _result(pane)[-2:] == ["7    theirs3", "8    z"]
 
 
-async def test_a_result_has_no_line_of_a_neighbour_that_is_open():
+async def test_a_result_has_no_line_of_a_neighbor_that_is_open():
     pane = await _pane(_near_each_other(), None, "incoming", None)
     pane.to(1)
     assert _result(pane) == ["2    x", "3  i theirs2", "4    y"]

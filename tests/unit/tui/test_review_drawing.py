@@ -126,7 +126,7 @@ async def test_sides_can_be_set_against_each_other():
         assert "since base" not in console.text
 
 
-async def test_sides_are_labelled_with_what_their_newest_commit_says():
+async def test_sides_are_labeled_with_what_their_newest_commit_says():
     commits = (CommitView(id="a1", subject="Limit the block", author="Ann", at=NOW - 60),)
     given = port(imports(), more={"target_commits": commits})
     async with Reviewing(given) as console:
@@ -140,7 +140,7 @@ async def test_sides_are_labelled_with_what_their_newest_commit_says():
         "Work of port/worker_1, attempt 1, left uncommitted",
     ],
 )
-async def test_a_side_whose_commit_says_nothing_is_labelled_with_what_was_asked(untold: str):
+async def test_a_side_whose_commit_says_nothing_is_labeled_with_what_was_asked(untold: str):
     commits = (CommitView(id="a1", subject=untold, author="Ann", at=NOW - 60),)
     given = port(imports(), more={"incoming_commits": commits})
     async with Reviewing(given) as console:

@@ -123,7 +123,7 @@ async def test_escape_leaves_a_selection_before_all_else():
 
 
 @pytest.mark.parametrize("is_ascii", [False, True])
-async def test_selected_text_is_reversed_where_there_is_no_colour(*, is_ascii: bool):
+async def test_selected_text_is_reversed_where_there_is_no_color(*, is_ascii: bool):
     options = Options(clock=lambda: NOW, is_plain=True, is_ascii=is_ascii)
     async with opened(port=port(io_py(), imports()), options=options) as console:
         await _opened(console)

@@ -39,4 +39,4 @@ async def test_a_merge_of_your_own_has_no_risk():
     given = port(io_py(), risky=RISKS, more={"doing": "merge"})
     async with Reviewing(given) as console:
         await console.do("show_order")
-        await console.shows(",o refused", "no worker whose change it is")
+        await console.shows(",o refused", "belongs to no worker")

@@ -203,9 +203,9 @@ async def test_a_history_that_is_behind_is_told_on_fleet_and_in_words_on_stats()
     behind = replace(view, runs=(replace(view.runs[0], history=DELAY),))
     for size in ((80, 24), (120, 36)):
         async with opened(behind, size=size) as console:
-            await console.shows("▲ history behind")
-            await click(console, "history behind")
-            await console.shows("The team's history fell behind 3 min ago.")
+            await console.shows("▲ history delayed")
+            await click(console, "history delayed")
+            await console.shows("The team's history has been delayed for 3 min.")
             await console.shows("connection refused. Look at the server.")
 
 

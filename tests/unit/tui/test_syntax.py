@@ -1,4 +1,4 @@
-"""Code in colours: by a grammar where one is installed, by a lexer else, and plain at last."""
+"""Code in colors: by a grammar where one is installed, by a lexer else, and plain at last."""
 
 import subprocess  # noqa: TID251  what ends a process must be watched from another one
 import sys
@@ -10,7 +10,7 @@ import pytest
 from tests.support.needs import need
 from tui.ink import Role
 from tui.kit import grammars, syntax
-from tui.kit.grammars import coloured
+from tui.kit.grammars import colored
 from tui.kit.syntax import Pieces, inked_change, inked_lines
 
 _ROOT = Path(__file__).parents[3]
@@ -19,11 +19,11 @@ CODE = ("def f():", '    """Of two', '    lines."""', "    return g(1)  # why")
 
 @pytest.fixture(params=["grammar", "lexer"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Either way to colour."""
+    """Either way to color."""
     for cached in (inked_lines, inked_change):
         cached.cache_clear()
     if request.param == "lexer":
-        monkeypatch.setattr(syntax, "coloured", lambda *_: None)
+        monkeypatch.setattr(syntax, "colored", lambda *_: None)
     else:
         need("grammars")
     yield request.param
@@ -44,7 +44,7 @@ def test_code_has_roles_and_loses_no_character(way: str):
     assert (end["return"], end["1"], end["# why"]) == (Role.KEYWORD, Role.NUMBER, Role.COMMENT)
 
 
-def test_what_was_taken_away_colours_nothing_that_is_there(way: str):
+def test_what_was_taken_away_colors_nothing_that_is_there(way: str):
     lines = ("x = '''", "x = 1", "y = None", "'''")
     gone, new, kept, end = roles(inked_change("a.py", ("-", "+", " ", "-"), lines))
     assert Role.STRING in gone.values()
@@ -78,7 +78,7 @@ def test_an_unknown_language_and_a_very_long_line_are_plain(way: str):
 )
 def test_a_grammar_knows_what_is_defined(name: str, line: str, role: str):
     need("grammars")
-    assert grammars.coloured(name, line) is not None
+    assert grammars.colored(name, line) is not None
     (pieces,) = roles(inked_lines(name, (line,)))
     assert pieces[role] is Role.DEFINITION
 
@@ -86,7 +86,7 @@ def test_a_grammar_knows_what_is_defined(name: str, line: str, role: str):
 @pytest.mark.parametrize("name", ["a.sh", "a.json", "a.toml", "a.yaml"])
 def test_the_extra_brings_a_grammar_for(name: str):
     need("grammars")
-    assert grammars.coloured(name, "") == [[]]
+    assert grammars.colored(name, "") == [[]]
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_the_extra_brings_a_grammar_for(name: str):
 def test_a_file_that_nests_deep_does_not_end_the_process(text: str):
     """A grammar of YAML writes past its buffer: another process looks if ours would end."""
     program = "import sys; from tui.kit.grammars import *; p, t = sys.argv[1:]; "
-    asks = "parsed(p, t.encode()); coloured(p, t)"
+    asks = "parsed(p, t.encode()); colored(p, t)"
     run = [sys.executable, "-c", program + asks, "a.yaml", text]
     assert subprocess.run(run, cwd=_ROOT, check=False).returncode == 0
 
 
-def test_a_file_that_nests_as_people_write_it_is_coloured():
+def test_a_file_that_nests_as_people_write_it_is_colored():
     need("grammars")
-    assert coloured("a.yaml", "- " * 40 + "a: 1\n") is not None
+    assert colored("a.yaml", "- " * 40 + "a: 1\n") is not None

@@ -158,15 +158,15 @@ def test_no_control_sequence_of_foreign_text_reaches_the_terminal():
     assert not re.search("[\x80-\x9f]", written)
 
 
-def test_no_colour_is_sent_where_none_is_wanted():
+def test_no_color_is_sent_where_none_is_wanted():
     with console_in_pty(NO_COLOR="1") as console:
         console.wait_written(READY)
         console.press(b"\x11")
         console.end()
     styles = re.findall(rb"\x1b\[([0-9;]*)m", console.written)
     numbers = {number for style in styles for number in style.split(b";")}
-    coloured = {n for n in numbers if n.isdigit() and (30 <= int(n) <= 49 or 90 <= int(n) <= 107)}
-    assert coloured <= {b"39", b"49"}
+    colored = {n for n in numbers if n.isdigit() and (30 <= int(n) <= 49 or 90 <= int(n) <= 107)}
+    assert colored <= {b"39", b"49"}
     assert b"7" in numbers
 
 

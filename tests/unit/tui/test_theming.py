@@ -35,7 +35,7 @@ def test_a_theme_fills_what_it_leaves_out_from_its_base():
         ('name = "mine"\n[roles]\naccent = "red"\n', "accent: 'red' is not a color"),
         ('name = "mine"\n[roles]\nacent = "#000000"\n', "unknown role 'acent'"),
         ('name = "My Theme"\n', "`name` must be"),
-        ('name = "mine"\ncolour = 1\n', "unknown key 'colour'"),
+        ('name = "mine"\ncolor = 1\n', "unknown key 'color'"),
         ('name = "mine"\ndark = "yes"\n', "`dark` must be true or false"),
         ('name = "mine"\nbase = "neon"\n', "`base` must be one of"),
         ('name = "mine"\nroles = 1\n', "`roles` must be a table"),
@@ -54,8 +54,8 @@ def test_a_theme_is_refused_with_the_reason(text: str, said: str):
 
 
 def test_high_contrast_is_held_to_a_stricter_rule():
-    colours = built_in("loom").roles
-    text = "\n".join(f'{role} = "{value}"' for role, value in colours.items())
+    colors = built_in("loom").roles
+    text = "\n".join(f'{role} = "{value}"' for role, value in colors.items())
     with pytest.raises(ThemeRefused):
         parse(f'name = "mine"\nis_high_contrast = true\n[roles]\n{text}\n', "mine.toml")
 
@@ -79,7 +79,7 @@ def test_tones_are_mixed():
     assert mix("#000000", "#ffffff", 0.5) == "#808080"
 
 
-def test_plain_styles_have_no_colour_at_all():
+def test_plain_styles_have_no_color_at_all():
     palette = Palette(built_in("loom"), is_plain=True)
     for ink in (
         Ink(Role.FAILED),

@@ -195,7 +195,7 @@ class PlanScreen(Board):
             if times > 1:
                 self.go("worker")
 
-    def _neighbour(self, dx: int, dy: int) -> None:
+    def _neighbor(self, dx: int, dy: int) -> None:
         here = self._current()
         if self.graph is None or here is None:
             return
@@ -222,10 +222,10 @@ class PlanScreen(Board):
             self.step = names[(names.index(here.name) + by) % len(names)]
 
     def by_row(self, by: int) -> None:
-        self._neighbour(0, by)
+        self._neighbor(0, by)
 
     def by_side(self, by: int) -> None:
-        self._neighbour(by, 0)
+        self._neighbor(by, 0)
 
     def by_end(self, by: int) -> None:
         if (run := self._run()) and run.steps:

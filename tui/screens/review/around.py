@@ -22,9 +22,9 @@ def gap(hunk: HunkView, following: HunkView) -> int:
 
 
 def in_result(hunks: Sequence[HunkView], place: int) -> HunkView:
-    """A conflict as it stands in the result: a neighbour's lines are those that were chosen.
+    """A conflict as it stands in the result: a neighbor's lines are those that were chosen.
 
-    A neighbour that is open ends what is known of the result on its side.
+    A neighbor that is open ends what is known of the result on its side.
     """
     above, below = _above(hunks, place), _below(hunks, place)
     line = line_in_result(hunks, place)

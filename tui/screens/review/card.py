@@ -305,12 +305,12 @@ _TYPES = {
 
 
 def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
-    """Return what a side did to the path: the verb, its colour, and the rest."""
+    """Return what a side did to the path: the verb, its color, and the rest."""
     path = file.target_path if is_target else file.incoming_path
     mode = file.target_mode if is_target else file.incoming_mode
     if path is None:
         if file.kind == "directory/file":
-            return "has", Role.ADDED, "a directory there"
+            return "has", Role.ADDED, "a folder there"
         return ("deleted", Role.REMOVED, "it") if file.base_path else ("has", Role.MUTED, "none")
     kind = _TYPES.get(mode or "", "a file")
     if file.base_path is None:

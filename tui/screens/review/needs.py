@@ -122,7 +122,7 @@ class Needs(Controller):
     def order(self, _: str) -> str:
         """Return why the files have no risk."""
         view = self.pane.shown
-        return "a merge of your own has no worker whose change it is" if view and view.doing else ""
+        return "your own merge belongs to no worker" if view and view.doing else ""
 
     def undo(self, _: str) -> str:
         """Return why nothing can be taken back."""

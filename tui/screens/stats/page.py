@@ -10,7 +10,7 @@ from tui.kit.lists import cursor_row, edge_mark
 from tui.screens.stats.plots import percent, share
 from tui.words.clean import clean, clean_name
 from tui.words.cutting import wrap
-from tui.words.figures import UNKNOWN, age, cost, count, lasting, tokens
+from tui.words.figures import UNKNOWN, cost, count, how_long, lasting, tokens
 
 REACHES = {
     Reach.HERE: "this repository",
@@ -140,7 +140,7 @@ def delay_of(runs: Iterable[RunView]) -> HistoryDelay | None:
 def delay_rows(delay: HistoryDelay, now: float, cells: int) -> list[Row]:
     """Say that the team's history is behind, why, and what helps."""
     mark = Span("  ▲ ", Ink(Role.WAITING, bold=True))
-    since = Span(f"The team's history fell behind {age(now - delay.since)}.", TEXT)
+    since = Span(f"The team's history has been delayed for {how_long(now - delay.since)}.", TEXT)
     return [words(mark, since), *_told(f"{delay.what}. {delay.help}", cells)]
 
 

@@ -30,7 +30,7 @@ class _Eye(NamedTuple):
 class LogView(Scrolled):
     """The rows of a log on screen. Whatever moves the log's cursor is followed at the next draw.
 
-    Rows are counted for ever: a selection stays with its text while lines come at the end and go
+    Rows are counted forever: a selection stays with its text while lines come at the end and go
     at the beginning.
     """
 

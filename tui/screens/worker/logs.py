@@ -43,7 +43,7 @@ _LATELY = 12
 class Log:
     """Hold one log: its lines, its items, and how it is looked at.
 
-    Rows are counted for ever: they keep their numbers while the oldest go. `base` is the first row
+    Rows are counted forever: they keep their numbers while the oldest go. `base` is the first row
     that is still there, `ends` has for each item the row behind its last one. Whatever gives rows
     other numbers than before counts `layouts` up.
     """
