@@ -96,7 +96,7 @@ def holding_sentence(folders: Sequence[str]) -> str:
     return (
         f"This worktree holds only some folders of the repository: {named or 'none'}. The other "
         "files are in git: read one with `git show HEAD:PATH`, or add its folder with "
-        "`git sparse-checkout add FOLDER`."
+        "`git sparse-checkout add FOLDER`. New files elsewhere need `git add --sparse`."
     )
 
 

@@ -180,7 +180,8 @@ a large repository costs little time and disk. plait uses git's sparse checkout 
 - It also holds every folder in which earlier steps or attempts of the run changed files.
 - plait tells the agent what its worktree holds. The agent can read another file with
   `git show HEAD:PATH`, and add its folder with `git sparse-checkout add FOLDER`.
-- New files outside the folders are part of the change, as everywhere else.
+- New files outside the folders are part of the change, as everywhere else. To commit them itself,
+  the agent needs `git add --sparse`.
 - A change deletes a file that the worktree never held only if the agent commits that deletion.
 - A new file cannot replace a folder that is not there: plait sets the file aside, and keeps the
   worktree.

@@ -10,6 +10,7 @@ from engine.errors import WorkspaceError
 from engine.messages import commands as c
 from engine.phases import Phase
 from engine.plan.model import RetryMode
+from engine.plan.prompts import holding_sentence
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, land, reviewed
 
@@ -129,6 +130,16 @@ async def test_a_later_step_holds_what_an_earlier_one_changed(place: MergingPlac
         await wait_worker(engine, run, WORKER, lambda w: w.phase is Phase.REVIEWING)
         await run.wait()
     assert (place.outside / "seen").read_text() == "code\ndocs\nextra\nother\nn\n"
+
+
+async def test_the_agent_hears_what_its_worktree_holds(place: MergingPlace):
+    agent = scripted({"write": {"path": "src/a", "text": "{system}"}}, {"result": "done"})
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan(place, {"name": "s1", "agent": agent}))
+        view = (await engine.view(run.id)).worker(WORKER)
+        assert view.change is not None
+        said = place.built.show(str(view.change.head), "src/a").decode()
+    assert said == holding_sentence(["src"])
 
 
 async def test_setup_runs_in_the_folders_that_are_there(place: MergingPlace):
