@@ -82,7 +82,7 @@ async def _left_out(repo: Repo, admin: str | None) -> LeftOut | None:
     marked = frozenset(record[2:] for record in records if record[:1] == b"S")
 
     async def of(gone: Sequence[bytes]) -> frozenset[bytes]:
-        return marked.intersection(gone)
+        return frozenset(name for name in gone if name in marked)
 
     return of if marked else None
 

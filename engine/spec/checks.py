@@ -169,7 +169,7 @@ def _sparse(runtime: Node | None, node: Node | None, path: Path) -> Iterator[Com
     folders, path = at(node, _SPARSE), (*path, _SPARSE)
     yield from _repeated(folders, path, "folder")
     if texts(folders) and text(at(runtime, "isolation_strategy")) == "directory":
-        message = "needs git: isolation_strategy directory makes plain folders"
+        message = "needs git, and there is none with `isolation_strategy: directory`"
         yield Complaint(path, message)
 
 

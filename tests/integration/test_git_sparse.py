@@ -54,7 +54,7 @@ def there(space: Workspace) -> set[str]:
 
 
 async def outcome(lab: Lab, space: Workspace, script: str) -> dict[str, str | None]:
-    """What the collected work changes: each path with its text, None where it is deleted."""
+    """Collect the work and return what it changes: each path with its text, None if deleted."""
     lab.agent(space, script)
     change = await lab.collect(space)
     lab.built.fsck()

@@ -50,7 +50,7 @@ def test_a_folder_is_named_once():
 
 
 def test_plain_folders_have_nothing_to_leave_out():
-    said = "needs git: isolation_strategy directory makes plain folders"
+    said = "needs git, and there is none with `isolation_strategy: directory`"
     runtime = "{isolation_strategy: directory}"
     assert problems("[src]", "", runtime) == [("workspace.sparse_checkout", said)]
     key = "pipelines[0].steps[1].sparse_checkout"
