@@ -62,6 +62,7 @@ def cut_at_word(text: str, most: int = SUBJECT) -> str:
     return f"{(words if len(words) > most // 3 else head).rstrip(' ,;:.')}…"
 
 
+@lru_cache(maxsize=32)  # a request is drawn again with each frame, and none but its agent bounds it
 def hides(text: str) -> bool:
     """Return whether a text of several lines holds something that whoever reads it may not see.
 
@@ -71,7 +72,7 @@ def hides(text: str) -> bool:
     if FAR_APART.search(text.expandtabs(4)):
         return True
     is_plain = _BLOCK.fullmatch(text) is not None
-    return not is_plain and any(_is_hidden(char) and char not in "\n\t" for char in text)
+    return not is_plain and any(map(_is_hidden, set(text) - {"\n", "\t"}))
 
 
 def _spelled(text: str, at: int, foreign: frozenset[int]) -> str:

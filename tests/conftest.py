@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import hypothesis  # noqa: F401 - here before anything is left out, see below
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
+from hypothesis import HealthCheck, settings  # here before anything is left out, see below
 
 from engine.system import IS_PORTABLE
 from tests.support import needs
@@ -32,6 +32,10 @@ def never_block_the_loop() -> Iterator[BlockBuster]:
             guard.functions[name].can_block_in(file, functions)
         yield guard
 
+
+# For machines that do other things too: what is slow there is not wrong.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _COMMIT = {"transaction", "append", "_next"}
 _MAY_BLOCK = (
@@ -109,6 +113,8 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
 
+
+os.environ["PLAIT_ASCII"] = "0"  # pictures and texts of the console are the same in any locale
 
 _PLAIN = re.compile(r"[\w./-]{1,40}")
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - pytest makes a folder of its own below

@@ -23,14 +23,15 @@ from textual.filter import LineFilter, NoColor
 
 from tui.ink import Ink, Role, Span
 from tui.keys import read_key_file
+from tui.kit.ascii import has_only_ascii
 from tui.kit.bindings import as_keymap
-from tui.kit.inked import Inked
+from tui.kit.inked import AsciiOnly, Inked
 from tui.kit.opening import OpeningScreen
 from tui.kit.palette import Palette
 from tui.kit.private import SturdyDriver, has_hung_up, send_to_terminal
 from tui.kit.sequences import Sequences
 from tui.kit.styling import checked, stamp
-from tui.kit.working import begin_work
+from tui.kit.working import Failures, begin_work
 from tui.theming import DEFAULT, Theme, load_all
 
 if TYPE_CHECKING:  # the first frame needs none of it
@@ -76,7 +77,7 @@ class Options:
 
     Attributes:
         is_plain: Without any color; None asks `NO_COLOR`.
-        is_ascii: With no sign but ASCII.
+        is_ascii: With no sign but ASCII; None asks the locale and the terminal's name.
         has_truecolor: Whether the terminal shows all colors; None asks the terminal.
         config: The user's folder with `keys.toml` and `themes/`; None for none. Without any
             options it is `$XDG_CONFIG_HOME/plait`.
@@ -97,7 +98,7 @@ class Options:
     """
 
     is_plain: bool | None = None
-    is_ascii: bool = False
+    is_ascii: bool | None = None
     has_truecolor: bool | None = None
     config: Path | None = None
     shell: Callable[[str, str], Sequence[str]] | None = None
@@ -137,6 +138,8 @@ class PlaitApp(Sequences):
         self._begins_at = _OPENING if port is None else options.begins_on
         vars(self)["DEFAULT_MODE"] = self._begins_at
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
+        self._styled = stamp(config)
+        """The style as it was before it was read: a change made meanwhile is read again."""
         self._known_themes, theme_problems = load_all(config / "themes" if config else None)
         for known in self._known_themes.values():
             self.register_theme(known.as_textual())
@@ -145,19 +148,17 @@ class PlaitApp(Sequences):
         text = self._key_file.read_text("utf-8") if _is_there(self._key_file) else ""
         self._known_keys, key_problems = read_key_file(text, str(self._key_file or "keys.toml"))
         self.problems = [str(problem) for problem in (*theme_problems, *key_problems)]
-        self._plain_filters: list[LineFilter] = [NoColor()]
         self.is_remote = "SSH_CONNECTION" in os.environ
         self._port = port
         self._is_read_only = read_only
         self._opened_with = options
         self._sheets: tuple[Path, ...] = ()
-        self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
-        self.failures: list[Exception] = []
-        """The errors of ours that ended a worker."""
+        self.failures = Failures()
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
-        self.is_ascii = options.is_ascii
+        self.is_ascii = has_only_ascii(os.environ) if options.is_ascii is None else options.is_ascii
+        self._own_filters = [NoColor()] * self.is_plain + [AsciiOnly()] * self.is_ascii
         self.set_keymap(as_keymap(self._known_keys))
         self.add_mode(_OPENING, self.opening)
         for kind in _SCREENS:
@@ -188,7 +189,7 @@ class PlaitApp(Sequences):
             themes=self._known_themes,
             palette=self.palette,
             is_read_only=self._is_read_only,
-            is_ascii=options.is_ascii,
+            is_ascii=self.is_ascii,
             can_stay_alive=options.can_stay_alive,
             is_alone=options.is_alone,
             can_animate=not (self.is_remote or self.is_plain or _is_still()),
@@ -229,8 +230,9 @@ class PlaitApp(Sequences):
         return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Without colors nothing is sent in a color, not even in gray."""
-        return self._plain_filters if self.is_plain else super().get_line_filters()
+        """Without colors nothing is sent in a color, not even in gray; likewise with signs."""
+        theirs = () if self.is_plain else super().get_line_filters()
+        return (*theirs, *self._own_filters)
 
     def clear_selection(self) -> None:
         """Clear the selected text of the screen that is seen, once there is one.
@@ -257,7 +259,7 @@ class PlaitApp(Sequences):
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            begin_work(self, self._heed_signals, group="signals", again_after_s=0)
+            begin_work(self, self._heed_signals, group="signals", again_after_s=_TICK_S)
         if self._begins_at == _OPENING:
             self.call_after_refresh(self.call_next, self._go_on)
         else:
@@ -296,7 +298,8 @@ class PlaitApp(Sequences):
         if not self.is_headless and has_hung_up():
             self.exit(return_code=128 + signal.SIGHUP)
             return
-        if stamp(self._opened_with.config) != self._styled:
+        if (now := stamp(self._opened_with.config)) != self._styled:
+            self._styled = now
             self._read_themes()
             self._restyle()
             self._wear(None)
@@ -319,7 +322,6 @@ class PlaitApp(Sequences):
 
     def _restyle(self) -> None:
         """Lay the user's sheets over ours; a sheet with a mistake is left out and named."""
-        self._styled = stamp(self._opened_with.config)
         found = checked(self._opened_with.config, self.get_css_variables())
         self.problems += [str(problem) for problem in found.problems]
         if found.sheets or self._sheets:
@@ -337,19 +339,25 @@ class PlaitApp(Sequences):
             self.board.say_refused("your settings", self.problems[0] + more, "the defaults stay")
 
     def work_failed(self, error: Exception) -> None:
-        """Say that a worker of the console has failed, and keep where; everything else goes on."""
+        """Say that something of the console has failed, and keep where; everything else goes on."""
         from tui.words.clean import clean  # noqa: PLC0415  few consoles need it
 
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]
-        self.failures.append(error)
-        log = self.living.keep_trace(error)
+        log = self.failures.keep(error, self.living.keep_trace)
         if self.board:
             what = clean(f"{type(error).__name__}: {error}".partition("\n")[0])[:_LONGEST_FAILURE]
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-            self.board.say_both(
+            self.board.say_alone(
                 f"internal error in plait: {what}", log and f"the traceback is in {log}", mark
             )
+
+    def endures(self, error: Exception) -> bool:
+        """Go on after an error in a handler, a timer or a drawing, once it can be said."""
+        if not self.has_painted.is_set() or self.board is None:
+            return False
+        self.work_failed(error)
+        return True
 
     @property
     def board(self) -> Board | None:

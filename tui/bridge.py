@@ -42,8 +42,8 @@ from engine.messages.merging import (
     LeaveOutHunks,
     ListCandidates,
     PlanLandings,
+    ReadComposite,
     ReadConflicts,
-    ReadMix,
     ReadRisks,
     ReadText,
     WeaveHunks,
@@ -359,10 +359,10 @@ class Bridge:
         self.nudge()
         return change
 
-    async def mix(self, run: str, step: str, hunks: tuple[str, ...]) -> ChangeDiff | str:
+    async def composite(self, run: str, step: str, hunks: tuple[str, ...]) -> ChangeDiff | str:
         """Return the diff of what hunks make together; or, in words, why they make nothing."""
         try:
-            found = await self.port.ask(ReadMix(run, step, hunks))
+            found = await self.port.ask(ReadComposite(run, step, hunks))
             return await anyio.to_thread.run_sync(_cleaned_diff, found)
         except GONE as error:
             return _why(error)

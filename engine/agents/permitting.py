@@ -2,13 +2,14 @@
 
 A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bash(git *)`); `*` and
 `?` stand for anything, but a part of a command allows no other command behind it. What is denied
-is denied even if something else allows it.
+is denied even if something else allows it, and however a path is written.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from posixpath import normpath
 
 from engine.agents.contract import LaunchRequest
 from engine.agents.records import line_of
@@ -75,7 +76,7 @@ def decide(request: LaunchRequest, tool: str, *details: str) -> tuple[bool, str]
         details: The whole of what it is about; several are allowed only if each is.
     """
     permissions = request.permissions
-    denying = [_denying(permissions.deny, tool, detail) for detail in details]
+    denying = [_denying(request, tool, detail) for detail in details]
     if any(denying):
         return False, next(filter(None, denying))
     if permissions.mode is PermissionMode.AUTO:
@@ -92,10 +93,19 @@ def _allowing(patterns: Iterable[str], tool: str, detail: str) -> str:
     return next((p for p in patterns if fnmatchcase(tool, p) or covers(p, about)), "")
 
 
-def _denying(patterns: Iterable[str], tool: str, detail: str) -> str:
-    """Return the first pattern that matches the tool, or any command of its detail."""
-    names = (tool, f"{tool}({detail})", *(f"{tool}({part})" for part in parts_of(detail)))
+def _denying(request: LaunchRequest, tool: str, detail: str) -> str:
+    """Return the first pattern that matches the tool, or any command or path of its detail."""
+    said = (detail, *parts_of(detail))
+    straight = (*map(normpath, said), *(" ".join(map(_straight, one.split(" "))) for one in said))
+    inside = (one.removeprefix(f"{request.workspace}/") for one in straight)
+    names = {tool, *(f"{tool}({one})" for one in (*said, *straight, *inside))}
+    patterns = request.permissions.deny
     return next((p for p in patterns if any(fnmatchcase(name, p) for name in names)), "")
+
+
+def _straight(word: str) -> str:
+    """Return a word of a command without detours, if it is a path."""
+    return normpath(word) if "/" in word else word
 
 
 def danger_of(command: str) -> str:

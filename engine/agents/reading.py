@@ -25,6 +25,7 @@ from engine.agents.records import Record, read_record, type_error
 from engine.agents.waiting import WordsBeside, wait_told
 from engine.limits import Usage
 
+_AGENT = "the agent"
 INTERRUPTED = "the agent was interrupted"
 LIMIT_REACHED = re.compile(r"usage limit|rate.?limit|quota exceeded|\b429\b", re.IGNORECASE)
 UNAUTHORIZED = re.compile(
@@ -128,7 +129,7 @@ class Closing:
 class Reading(ABC):
     """One attempt's stream, read line by line; subclasses give records their meaning."""
 
-    called = "the agent"
+    called = _AGENT
     """The words for it in an error."""
 
     wants_closing = True
@@ -339,10 +340,8 @@ class Reading(ABC):
 
     def _error(self, ending: Ending) -> str:
         if ending.not_started is not None:
-            why = ending.not_started
-            return (
-                f"{self.called} could not be started: {why}; `plait agents` lists installed agents"
-            )
+            hint = "; `plait agents` lists installed agents" if self.called == _AGENT else ""
+            return f"{self.called} could not be started: {ending.not_started}{hint}"
         if ending.cause is not None:
             return f"{self.called} was stopped: {ending.cause}"
         if self.closing is not None and self.closing.error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from anyio import from_thread, to_thread
 
-from engine.api.plans import read_inside
+from engine.api.plans import MANIFEST, read_inside
 from engine.api.reaching import reach
 from engine.errors import AgentError, GitFailed
 from engine.git.runner import Repo
@@ -23,8 +23,6 @@ from engine.review.inquiry import Inquiry
 from engine.review.review import Regeneration, Unformatted
 from engine.spec.load import load_manifest
 from engine.work.asking import answer_in, prompt_of
-
-_MANIFEST = "plait.yaml"
 
 
 class EngineHelp:
@@ -121,13 +119,13 @@ async def own_help(
     if own is None:
         return None
     if await _has(repo, own):
-        data, read = await _blob(repo, own, _MANIFEST), _reading(repo, own)
-    elif await repo.read("ls-files", "-z", "--", _MANIFEST):
+        data, read = await _blob(repo, own, MANIFEST), _reading(repo, own)
+    elif await repo.read("ls-files", "-z", "--", MANIFEST):
         return None  # a side of the merge brings it
     else:
         read = partial(read_inside, top)
         try:
-            data = await to_thread.run_sync((top / _MANIFEST).read_bytes)
+            data = await to_thread.run_sync((top / MANIFEST).read_bytes)
         except FileNotFoundError:
             return None
     return EngineHelp(top, env, await to_thread.run_sync(_plan, data, read))
@@ -135,14 +133,14 @@ async def own_help(
 
 def _plan(data: bytes, read: Callable[[str], bytes]) -> Plan:
     """Return a plan with the manifest's sandbox and rules; its one worker is never started."""
-    manifest = load_manifest(data, file=_MANIFEST, read=read)
+    manifest = load_manifest(data, file=MANIFEST, read=read)
     assist = manifest.review.assist
     agents = (assist.agent,) if assist else ("claude",)
     return plan_from_prompts(["help with a merge"], agents, manifest=manifest)
 
 
 async def _has(repo: Repo, commit: str) -> bool:
-    return bool(await repo.read("ls-tree", "-z", "--full-tree", commit, "--", _MANIFEST))
+    return bool(await repo.read("ls-tree", "-z", "--full-tree", commit, "--", MANIFEST))
 
 
 async def _blob(repo: Repo, commit: str, path: str) -> bytes:

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
-from engine.api.plans import read_inside
+from engine.api.plans import MANIFEST, read_inside
 from engine.errors import StoreError
 from engine.history.braid import Braid, braid_of
 from engine.history.feeder import find_origin, is_shared
@@ -31,7 +31,6 @@ from engine.store.store import JournalEntry
 from engine.values import dataclass
 
 T = TypeVar("T")
-MANIFEST = "plait.yaml"
 
 
 @dataclass(frozen=True, kw_only=True)

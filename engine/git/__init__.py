@@ -12,5 +12,5 @@ phases or screens; dates, ids and identities come in as values.
     merged = await Merger(repo).merge3(base, ours, theirs)   three trees to one, conflicts as values
     made = await compose(repo, merger, LandRequest(…))       the commit to land, made and not moved
     plan = await prepare_landing(repo, made)                 for the journal; proves that it can
-    done = await land(repo, plan)                            or `recover_landing` after a death
+    done = await land(repo, plan)                            or `recover_landing` after a crash
 """

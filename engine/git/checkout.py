@@ -1,7 +1,7 @@
-"""Writing a checked-out branch's files, index and ref so that a death in between can be repaired.
+"""Writing a checked-out branch's files, index and ref so that a crash in between can be repaired.
 
 The order is files, index, ref. While it goes on the user's index is locked by a file of ours whose
-content says so: no git of the user's can commit meanwhile, and after a death nobody takes the lock
+content says so: no git of the user's can commit meanwhile, and after a crash nobody takes the lock
 for a stranger's. Writing again from any point gives the same end.
 """
 

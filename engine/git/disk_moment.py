@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Self
 _TICK_S = 0.0005
 _SOON_NS = 50_000_000
 _STEP_NS = 20_000_000
+"""A clock that came so far apart from the steady one was set, or cannot tell a moment."""
 _SURE_NS, _TRIES = 5_000_000, 10
 _sees_maps: dict[int, bool] = {}
 """If the kernel notes writes to mapped files, by the number of a file system."""
-"""A clock that came so far apart from the steady one was set, or cannot tell a moment."""
 
 
 class DiskMoment(NamedTuple):
@@ -47,13 +47,11 @@ class DiskMoment(NamedTuple):
 
         Return None where it does not tick soon: some file systems count whole seconds.
         """
-        first = moment = cls.now(path)
-        while first is not None and moment is not None and moment.disk_ns == first.disk_ns:
-            if moment.steady_ns - first.steady_ns > _SOON_NS:
-                return None
-            time.sleep(_TICK_S)  # nothing tells of a tick; this runs in a thread
-            moment = cls.now(path)
-        return moment
+        try:
+            has_ticked = cls.now(path) is not None and _ticks(Path(path).parent)
+        except OSError:
+            return None
+        return cls.now(path) if has_ticked else None
 
     @classmethod
     def noted(cls, values: Sequence[Any]) -> Self:
@@ -97,16 +95,22 @@ def _tried(folder: Path) -> bool:
         made.truncate(PAGESIZE)
         with mmap(made.fileno(), PAGESIZE) as mapped:
             started, page = os.fstat(made.fileno()).st_ctime_ns, mapped[0]
-            deadline = time.monotonic_ns() + _SOON_NS
-            while True:
-                is_last = time.monotonic_ns() > deadline  # asked first: the clock gets all its time
-                if _clock_of(folder) > started:
-                    break
-                if is_last:
-                    return False
-                time.sleep(_TICK_S)  # nothing tells of a tick; this runs in a thread
+            if not _ticks(folder):
+                return False
             mapped[0] = page + 1
             return os.fstat(made.fileno()).st_ctime_ns > started
+
+
+def _ticks(folder: Path) -> bool:
+    """Wait for the next tick of the clock of a file system; return whether it comes soon."""
+    first, deadline = _clock_of(folder), time.monotonic_ns() + _SOON_NS
+    while True:
+        is_last = time.monotonic_ns() > deadline  # asked first: the clock gets all its time
+        if _clock_of(folder) > first:
+            return True
+        if is_last:
+            return False
+        time.sleep(_TICK_S)  # nothing tells of a tick; this runs in a thread
 
 
 def _clock_of(folder: Path) -> int:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from anyio import to_thread
+
 from engine.git.disk_moment import DiskMoment
 from engine.git.runner import Repo
 
@@ -31,11 +33,17 @@ class FillNote:
     folder_mode: int
 
 
-def note_filled(repo: Repo, path: str, directory: Path, base: str) -> None:
+async def note_filled(repo: Repo, path: str, directory: Path, base: str) -> None:
     """Note beside a tree that git has just filled it; without the note it is never used again."""
+    made_by = await settings_of(repo)
+    if made_by is not None:
+        await to_thread.run_sync(_note_filled, path, directory, base, made_by)
+
+
+def _note_filled(path: str, directory: Path, base: str, made_by: str) -> None:
     with suppress(OSError):  # a full disk, for example: half of a note is none
-        moment, made_by = DiskMoment.next(path), settings_of(repo)
-        if moment is not None and made_by is not None:
+        moment = DiskMoment.next(path)
+        if moment is not None:
             mode = folder_mode(directory)
             noted = {"base": base, "moment": moment, "made_by": made_by, "folder_mode": mode}
             (directory / _NOTE).write_text(json.dumps(noted))
@@ -57,8 +65,13 @@ def filled(directory: Path) -> FillNote | None:
         return None
 
 
-def settings_of(repo: Repo) -> str | None:
+async def settings_of(repo: Repo) -> str | None:
     """Return a digest of all that decides how git writes a file; None if it writes only some."""
+    await repo.configuration()  # the settings follow it
+    return await to_thread.run_sync(_settings, repo)
+
+
+def _settings(repo: Repo) -> str | None:
     if Path(repo.common_dir, "info/sparse-checkout").exists():
         return None
     own = repo.settings

@@ -52,7 +52,7 @@ class RefusalReason(StrEnum):
     MOVED = "the target has moved"
     TWICE = "the target is checked out in more than one working tree"
     UNDER_WAY = "a rebase, merge or bisect of the target has not ended"
-    TOO_LONG = "the file system of the target's checkout does not allow this name: "
+    TOO_LONG = "the file system of the target's checkout does not allow this name:"
     CHECKED_OUT = "somebody switched to or from the target branch after plait prepared the landing"
 
 

@@ -104,7 +104,7 @@ def point_to(worktree: str, admin: str) -> None:
 
     Not where the agent removed the tree, or made a repository there: that is set aside first.
     """
-    # Not by renaming: a file left beside it by a death would be taken for the agent's. A death
+    # Not by renaming: a file left beside it by a crash would be taken for the agent's. A crash
     # here is repaired by collecting again.
     if remove_file(worktree, ".git") is None:
         write_file(worktree, ".git", _REACH + os.fsencode(admin) + b"\n", taken=Taken.KEEP)

@@ -145,9 +145,8 @@ def lay_out(mirror: Path, parcel: Parcel) -> None:
 async def take_parcel(mirror: Repo, parcel: Parcel, pack: bytes) -> None:
     """Take a parcel's commits into a mirror, and show exactly its refs of the user's."""
     await unpack(mirror, pack, is_trusted=True)
-    mirror.settings = parcel.settings
+    mirror.work_for(parcel.settings)
     mirror.is_shallow = bool(parcel.shallow)
-    mirror.forget_configuration()
     known = await refs_below(mirror)
     wanted = dict(parcel.refs)
     ours = ("refs/plait/", f"refs/heads/{parcel.hide}/")

@@ -8,19 +8,26 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git.objects import resolve
+from engine.git.objects import (
+    RefMove,
+    RefMoved,
+    commits_of,
+    move_refs,
+    refs_below,
+    resolve,
+    set_refs,
+)
 from engine.git.plumbing.process import execute
 from engine.git.runner import Call, Repo, Where
 from engine.values import dataclass
 
 _SLOW_S = 600.0
-
-
 _NUMBER = re.compile(r"#?\d+|https?://.*/pull/\d+(?:[/?#].*)?")
 _FIELDS = ("number", "title", "body", "baseRefName", "headRefOid", "url")
 _REQUESTS = "refs/plait/pulls"
@@ -175,22 +182,29 @@ async def fetch_request(repo: Repo, request: str, environment: Mapping[str, str]
     said = await _said_by_gh(repo, request, environment)
     number, into = int(said["number"]), said["baseRefName"]
     found = Fetched(number=number, title=said["title"], body=said["body"], into=into)
-    moves = (
-        f"+refs/pull/{number}/head:{found.head_ref}",
-        f"+refs/heads/{into}:{found.base_ref}",
-    )
+    ours = f"{_REQUESTS}/{number}"
+    new = f"{ours}/new/head", f"{ours}/new/base"  # what is refused must not replace what was there
+    moves = (f"+refs/pull/{number}/head:{new[0]}", f"+refs/heads/{into}:{new[1]}")
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
     source = await _remote_at(repo, said["url"].partition("/pull/")[0])
     try:
         await _run(repo, ("git", "fetch", *options, source, *moves), environment)
     except GitFailed as failed:
         raise WorkspaceError(f"it could not be fetched: {failed.stderr.strip()}") from failed
-    if await resolve(repo, found.head_ref) != said["headRefOid"]:
+    head, base = await commits_of(repo, *new)
+    is_it = head == said["headRefOid"]
+    # A ref of an earlier base can stand where the folder of the new one is to be.
+    gone = await refs_below(repo, ours if is_it else f"{ours}/new")
+    with suppress(RefMoved):  # another review of it is quicker
+        going = [RefMove(ref, None, oid) for ref, oid in gone.items()]
+        await move_refs(repo, going, say="plait: review")
+    if not is_it:
         raise WorkspaceError(
             f"the remote {source} has another commit for #{number} than {said['url']}",
             hint="If that repository is not a remote here, add it as a remote. Otherwise, try "
             "again: somebody has just pushed.",
         )
+    await set_refs(repo, [(found.head_ref, head), (found.base_ref, base)], say="plait: review")
     return found
 
 
@@ -207,7 +221,7 @@ async def _said_by_gh(
     words = ("gh", "pr", "view", request.removeprefix("#"), "--json", ",".join(_FIELDS))
     try:
         said = json.loads(await _run(repo, words, environment))
-        return {name: str(said[name]) for name in _FIELDS}
+        return {name: str(said[name]) for name in _FIELDS} | {"number": f"{int(said['number'])}"}
     except GitFailed as failed:
         raise WorkspaceError(f"gh finds no such request: {failed.stderr.strip()}") from failed
     except (ValueError, KeyError, TypeError) as error:

@@ -53,10 +53,13 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     released = removed.workspace
     if released.strategy is not Strategy.WORKTREE:
         return None
+    made_by = await settings_of(repo)
+    found = await to_thread.run_sync(_proved, removed, made_by)
+    if found is None:
+        return None
     index = Path(released.directory, "index")
-    found = await to_thread.run_sync(_proved, repo, removed)
     known = await to_thread.run_sync(known_files, index, repo.object_format)
-    if found is None or known is None:
+    if known is None:
         return None
     files = sum(map(len, known.values()))
     head = await resolve(repo, removed.files or released.refs.head)
@@ -67,11 +70,11 @@ async def reuse_of(repo: Repo, removed: Removed, base: str) -> Reuse | None:
     return Reuse(index=index, base=(found.base, files), head=head, rule=rule)
 
 
-def _proved(repo: Repo, removed: Removed) -> FillNote | None:
+def _proved(removed: Removed, made_by: str | None) -> FillNote | None:
     """Return the note of a tree whose times can be trusted, and that nobody can write to now."""
     noted = filled(Path(removed.workspace.directory))
     now = DiskMoment.now(removed.kept_in)
-    if noted is None or now is None or noted.made_by != settings_of(repo):
+    if noted is None or now is None or noted.made_by != made_by:
         return None
     if not now.is_after(noted.moment) or now.folder != noted.moment.folder:
         return None

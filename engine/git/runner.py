@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -25,13 +26,24 @@ from engine.git.plumbing.lock import RepositoryLock
 from engine.git.plumbing.process import Completed, execute
 from engine.git.plumbing.records import Records
 from engine.git.plumbing.standing import Command, StandingGits, StandingKind
-from engine.git.settings import Entries, UserSettings, includes, own_entries, parse_settings
+from engine.git.settings import (
+    Entries,
+    UserSettings,
+    conversion_in,
+    includes,
+    own_entries,
+    parse_settings,
+    users_conversion,
+)
 from engine.values import dataclass
 
 OLDEST = (2, 38)
 """`merge-tree --write-tree` came with it."""
 
 TIMEOUT_S = 120.0
+_SECOND_NS = 1_000_000_000
+_TICK_NS = 20_000_000
+"""The longest between two ticks of a kernel's clock of files is half of it."""
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _FACTS = (
     "--path-format=absolute",
@@ -108,7 +120,8 @@ class Repo:
         common_dir: The one shared by all worktrees; our own files lie in its folder `plait`.
         worktree: The working tree that was opened; None for a bare repository.
         object_format: `sha1` or `sha256`.
-        settings: The user's git configuration, as data.
+        settings: The user's git configuration, as data. What it says of the writing of files
+            follows the repository's own configuration, for ours must write as the user's git does.
         cache: What git has said already and cannot say otherwise.
         standing: Gits that stay, where somebody serves them.
     """
@@ -140,6 +153,7 @@ class Repo:
         self.cache = AnswerCache()
         self.standing = _standing_gits(self)
         self._own: tuple[object, Entries] | None = None
+        self._conversion = settings.conversion
 
     @classmethod
     async def open(cls, place: str | Path, environment: Mapping[str, str]) -> Self:
@@ -193,6 +207,7 @@ class Repo:
             settings=parse_settings(listing.stdout, environment),
             version=version,
         )
+        repo._conversion = users_conversion(listing.stdout)
         entries = own_entries(listing.stdout)
         # Of a worktree's own configuration, this listing has that of the place alone.
         is_whole = not includes(entries) and "extensions.worktreeconfig" not in dict(entries)
@@ -214,11 +229,16 @@ class Repo:
         """Look at the repository's configuration again before the next call."""
         self._own = None
 
+    def work_for(self, settings: UserSettings) -> None:
+        """Work with the settings of a user elsewhere from now on."""
+        self.settings, self._conversion = settings, settings.conversion
+        self.forget_configuration()
+
     async def configuration(self) -> Entries:
         """Return the repository's own configuration, in order; the user's and ours are not in it.
 
         Listing it costs a process, so the list is kept while the files it came from do not change;
-        a configuration that includes others is listed every time.
+        a configuration that includes others, or has just changed, is listed every time.
         """
         signature = await to_thread.run_sync(_config_signature, self.common_dir, self.git_dir)
         if self._own is None or self._own[0] != signature:
@@ -230,6 +250,10 @@ class Repo:
                 timeout_s=TIMEOUT_S,
             )
             entries = own_entries(listed.stdout)
+            # A worktree's own is not in this listing, so what was read at its place has to do.
+            if not (listed.exit_code or "extensions.worktreeconfig" in dict(entries)):
+                now = conversion_in({**dict(self._conversion), **dict(entries)})
+                self.settings = replace(self.settings, conversion=now)
             is_lasting = not (listed.exit_code or includes(entries))
             self._own = (signature if is_lasting else object(), entries)
         return self._own[1]
@@ -358,7 +382,11 @@ class Repo:
 
 
 def _config_signature(common_dir: str, git_dir: str) -> object:
-    """Return what changes when a repository's configuration does."""
+    """Return what changes when a repository's configuration does.
+
+    It equals nothing where that cannot be said: for a link, whose target changes without it, and
+    for a file that was changed so lately that it can change again at the same time of its disk.
+    """
     found: list[object] = []
     for folder in {common_dir, git_dir}:
         for file in ("config", "config.worktree"):
@@ -366,10 +394,16 @@ def _config_signature(common_dir: str, git_dir: str) -> object:
                 seen = Path(folder, file).lstat()
             except FileNotFoundError:
                 continue
-            if stat.S_ISLNK(seen.st_mode):
-                return object()  # its target changes without it: never equal to anything
+            if stat.S_ISLNK(seen.st_mode) or not _is_settled(seen.st_ctime_ns):
+                return object()
             found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
     return tuple(sorted(map(repr, found)))
+
+
+def _is_settled(at_ns: int) -> bool:
+    """Say if what changes now gets another time; some file systems count whole seconds."""
+    tick = _TICK_NS if at_ns % _SECOND_NS else 2 * _SECOND_NS
+    return abs(time.time_ns() - at_ns) > tick
 
 
 def _standing_gits(repo: Repo) -> StandingGits[Where]:

@@ -1,7 +1,7 @@
 """The user's own git configuration, read once and carried as data.
 
-Our git never reads the user's configuration while it works; these values are what it hears of
-it. A value that names a program (signing, LFS) is taken only from the files that belong to the user
+Our git never reads the user's configuration while it works; plait passes it these values instead.
+A value that names a program (signing, LFS) is taken only from the files that belong to the user
 or the machine. It is never taken from the repository's own, which an agent may have written.
 """
 
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 _OWN_SCOPES = frozenset({"system", "global"})
 _REPOSITORY_SCOPES = frozenset({"local", "worktree"})
-_CONVERSION = ("core.autocrlf", "core.eol")
-_FILE_SYSTEM = ("core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode")
+_CONVERSION = (
+    *("core.autocrlf", "core.eol"),
+    *("core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode"),
+)
 _NETWORK = re.compile(r"credential\.|http\.|url\.|core\.sshcommand$|core\.gitproxy$")
 _SIGNERS = {"openpgp": "gpg", "ssh": "ssh-keygen", "x509": "gpgsm"}
 _NOT_SHARED = frozenset({"umask", "false", "no", "off", "0"})
@@ -135,7 +137,7 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
     return UserSettings(
         name=environment.get("GIT_AUTHOR_NAME") or every.get("user.name", ""),
         email=environment.get("GIT_AUTHOR_EMAIL") or every.get("user.email", ""),
-        conversion=tuple((k, every[k]) for k in (*_CONVERSION, *_FILE_SYSTEM) if k in every),
+        conversion=conversion_in(every),
         excludes=_excludes(every.get("core.excludesfile"), environment),
         lfs=tuple((key, own[key]) for key in _LFS) if is_lfs else (),
         signing=_signing(every, own),
@@ -148,6 +150,17 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
             if key in environment
         },
     )
+
+
+def conversion_in(entries: Mapping[str, str]) -> Entries:
+    """Return what of a configuration decides how git writes files."""
+    return tuple((key, entries[key]) for key in _CONVERSION if key in entries)
+
+
+def users_conversion(listing: bytes) -> Entries:
+    """Return what decides it outside of the repository, of `config --list --show-scope -z`."""
+    found = _entries(listing)
+    return conversion_in({k: value for s, k, value in found if s not in _REPOSITORY_SCOPES})
 
 
 def own_entries(listing: bytes) -> Entries:

@@ -183,7 +183,7 @@ class _Planning:
             if len(self.found) > _MOST:
                 raise WorkspaceError(
                     f"the folder {legible_name(os.fsdecode(folder))} is in the way of a file of "
-                    f"the result, and contains too much to move",
+                    "the result, and contains too much to move",
                     hint="Move it away.",
                 )
 

@@ -283,7 +283,7 @@ async def put(
         known = [(path, version) for path, version in before.items() if path in other]
         edited = await differing(repo, place, known) | (other - before.keys())
         await to_thread.run_sync(keep_copies, place.path, edited, trash)
-        guard.is_kept = True  # a death over half written files leaves the lock, with its name
+        guard.is_kept = True  # a crash over half written files leaves the lock, with its name
         await write_files(repo, place, Moves(touched, touched))
         guard.is_kept = False
 

@@ -400,7 +400,7 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
     await hide_links(repo, admin)
     if private.cone is None:  # another worktree may begin with all files only
-        await to_thread.run_sync(note_filled, repo, str(path), directory, wanted.base)
+        await note_filled(repo, str(path), directory, wanted.base)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,

@@ -1,7 +1,7 @@
 """The linked worktrees of a repository: registered, listed with what is checked out, and dropped.
 
 Where files are all there is to it, git is not asked. Ours is made whole beside the others and then
-renamed to its place: no git ever sees half of it, and a death leaves the whole of it or none.
+renamed to its place: no git ever sees half of it, and a crash leaves the whole of it or none.
 """
 
 import os

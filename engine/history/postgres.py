@@ -66,7 +66,7 @@ class PostgresHistory(SqlHistory):
             if encoding != "UTF8":
                 raise StoreError(
                     f"the database stores text as {encoding}, which lacks characters of most "
-                    f"languages",
+                    "languages",
                     hint="Create it with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
                 )
             server.ask("SELECT pg_advisory_xact_lock(?)", _LOCK)

@@ -1,8 +1,8 @@
 """A Python function as an attempt: in a thread of this process, read and reported like any other.
 
 What a keeper does for a process cannot be done for a thread: nothing confines it, nothing limits it
-but time, and nothing ends it from outside. After a stop, the function's
-next call into plait raises; until then it keeps running.
+but time, and nothing ends it from outside. After a stop, the function's next call into plait
+raises; until then it keeps running.
 """
 
 import json

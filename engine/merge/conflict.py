@@ -73,7 +73,7 @@ class FileConflict:
     `path` names the conflict and stays the same however the files are called; it is never one of
     the names that git invents to keep colliding files apart. `held` are names of this file at which
     the merge has another one, or a folder, which no choice may take away. `below` are the files of
-    the directory that collides with a file. `moved_to` is where most of a deleted file's text is to
+    the folder that collides with a file. `moved_to` is where most of a deleted file's text is to
     be found on the side that deleted it. `free_path` is one that no tree uses, for keeping both
     versions. Whoever has git at hand fills these; without them the choices that need them are not
     offered.

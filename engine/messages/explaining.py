@@ -1,5 +1,6 @@
 """Define the question to an agent about candidates: who can be asked, and the words that come."""
 
+from string import ascii_uppercase
 from typing import ClassVar
 
 from engine.messages.questions import Ask
@@ -51,3 +52,9 @@ class ExplainCandidates(Ask[Explained]):
     run: str
     step: str
     stops: bool = False
+
+
+def letter_of(place: int) -> str:
+    """Return what a candidate is called by its place: A to Z, then A1 to Z1, and so on."""
+    again, at = divmod(place, len(ascii_uppercase))
+    return f"{ascii_uppercase[at]}{again or ''}"

@@ -567,7 +567,7 @@ class EditChange(Ask[Change]):
 
 
 @dataclass(frozen=True)
-class ReadMix(Ask[ChangeDiff]):
+class ReadComposite(Ask[ChangeDiff]):
     """Show what hunks of a step's candidates make together, against where these began.
 
     It keeps the objects of the result, and makes no composite.

@@ -45,7 +45,7 @@ def _common_dir(folder: str) -> str | None:
 
 
 def _git_dir(folder: str) -> str | None:
-    """Return the common directory that a folder's `.git` is, or leads to."""
+    """Return the shared git directory that a folder's `.git` is, or leads to."""
     git = f"{folder}/.git"
     if not os.path.lexists(git):
         return None

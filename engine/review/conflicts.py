@@ -306,7 +306,7 @@ async def _moved_along(reading: _Reading) -> None:
 
 
 async def _directories(reading: _Reading) -> None:
-    """Return the files of each directory that stands where a file should be."""
+    """Return the files of each folder that stands where a file should be."""
     for draft in reading.drafts.values():
         if draft.kind is ConflictKind.DIRECTORY_FILE:
             tree = reading.merged.tree
@@ -331,7 +331,7 @@ async def _held(reading: _Reading) -> None:
 
 
 def _pathless(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
-    """Return conflicts without any stage in git, such as a directory that was split in two."""
+    """Return conflicts without any stage in git, such as a folder that was split in two."""
     told = {path for message in reading.merged.messages for path in _named(reading, message)}
     for message in reading.merged.messages:
         names = [invented.get(path, path) for path in message.paths]

@@ -166,8 +166,8 @@ class GitLandings:
             names = _named(paths)
             return Refusal(
                 reason=f"your own edits conflict with the change in {names}. Commit or stash "
-                f"them, land with `--edits commit` or `--edits wait`, or use `--to` another "
-                f"branch.",
+                "them, land with `--edits commit` or `--edits wait`, or use `--to` another "
+                "branch.",
                 in_the_way=tuple(map(os.fsdecode, paths)),
                 is_carry_refused=True,
             )
@@ -193,7 +193,7 @@ class GitLandings:
         if old is None and effect.wish.to is None and await self._has_begun(change.base):
             return Refusal(
                 reason=f"the branch {target} no longer exists. Land on another with `--to "
-                f"BRANCH`, or use the same name to create it again."
+                "BRANCH`, or use the same name to create it again."
             )
         tree = await self._resolved(state, effect, target=target, old=old)
         if isinstance(tree, LandingConflicts):
@@ -391,7 +391,7 @@ class GitLandings:
         return undone(at=done.commit, is_added=done.commit != landed.old)
 
     async def _go_back(self, back: LandPrepared) -> LandingDone | LandingRefused:
-        """Land the way back, noted on disk so that a death in between can be repaired."""
+        """Land the way back, noted on disk so that a crash in between can be repaired."""
         note = self._layout.root / _UNDOING
         forget = partial(note.unlink, missing_ok=True)
         # Written before the move: if the engine dies in between, the next one finishes from here.

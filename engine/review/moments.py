@@ -94,7 +94,7 @@ class Moments:
         except GitFailed as failed:
             raise WorkspaceError(
                 f"the files from {clock_time(moment.at)} are gone",
-                hint="`plait clean` removed them. Retry without a time.",
+                hint="A cleanup removed them. Retry without a time.",
             ) from failed
         await self._repo.run("index-pack", "--stdin", call=Call(stdin=pack, writes=True))
 

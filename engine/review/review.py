@@ -5,8 +5,8 @@ Whose merge it is, where its decisions are kept and what becomes of the result i
 
 import os
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -244,7 +244,28 @@ class Review:
                 f"`{wanted.command}` wrote a {path} that plait cannot use: {error}"
             ) from error
 
-    def ask(self, action: c.AskAgent, *, by: str, is_ahead: bool = False) -> Inquiry:
+    @contextmanager
+    def asking_about(
+        self, action: c.AskAgent, *, by: str, is_ahead: bool = False
+    ) -> Iterator[Inquiry]:
+        """Note that an agent is being asked about a hunk; yield its inquiry.
+
+        It is noted while the block writes it down, so that another request is refused meanwhile. If
+        the block fails, nobody asks, and nothing of it stays.
+
+        Raises:
+            WorkspaceError: There is no such hunk, or it is being asked about already.
+        """
+        before = self.assisted
+        found = self._ask(action, by=by, is_ahead=is_ahead)
+        try:
+            yield found
+        except BaseException:  # also where it is cancelled
+            del self.asking[found.key]
+            self.assisted = before
+            raise
+
+    def _ask(self, action: c.AskAgent, *, by: str, is_ahead: bool) -> Inquiry:
         """Note that an agent is being asked about a hunk; return its inquiry.
 
         Raises:

@@ -1,7 +1,7 @@
 """Keep resolutions under way: one durable session per conflicted worker.
 
 What is kept is a journal of decisions and nothing else; the conflicts are made again from git. So
-a session survives the death of any process, and a target that moved: decisions are carried to the
+a session survives the crash of any process, and a target that moved: decisions are carried to the
 merge made again, wherever they still fit.
 """
 
@@ -174,15 +174,8 @@ class Resolutions:
         """
         opened = await self._load(state, w)
         review = opened.review
-        # Marked before the save, so that a second request for this hunk is refused meanwhile.
-        before = review.assisted
-        found = review.ask(action, by=by, is_ahead=is_ahead)
-        try:
+        with review.asking_about(action, by=by, is_ahead=is_ahead) as found:
             await self._save(state, w, _data(opened, review.session))
-        except BaseException:  # also where it is cancelled: nobody asks then
-            del review.asking[found.key]
-            review.assisted = before
-            raise
         return found
 
     async def answered(

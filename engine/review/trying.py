@@ -2,7 +2,7 @@
 
 HEAD, branches and the index never move; only files do. Everything that stands where the result
 writes is copied into a folder of ours first, and the user's edits also onto a ref. Before the first
-file changes, a note says what is under way. So a death at any moment is repaired by taking it back.
+file changes, a note says what is under way. So a crash at any moment is repaired by taking it back.
 """
 
 import os
@@ -250,7 +250,7 @@ async def _prepared(repo: Repo, place: Checkout, result: MergedResult, now: floa
     if links:
         raise WorkspaceError(
             f"the result changes the submodule {legible_name(os.fsdecode(links[0]))}, and plait "
-            f"cannot restore submodules safely",
+            "cannot restore submodules safely",
             hint="Look at it with `plait diff`, or land it on a branch of its own (`--to`).",
         )
     skipped = await left_out(repo, place)

@@ -1,8 +1,9 @@
 """Compare candidates hunk by hunk, and weave a composite from chosen hunks."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from engine.core.state import RunState, Worker, usages_of
 from engine.errors import WorkspaceError
@@ -17,6 +18,7 @@ from engine.merge import (
     CandidateHunk,
     FileResult,
     HunkKey,
+    Lines,
     Version,
     Weaving,
     WeavingRefused,
@@ -136,17 +138,20 @@ def _row(
 
 
 def _hunk_views(weaving: Weaving) -> list[CandidateHunkView]:
+    lines_of = cache(split_lines)  # many hunks are of one file
     return [
-        _hunk_view(weaving, hunk, number)
+        _hunk_view(weaving, hunk, number, lines_of)
         for number, spot in enumerate(weaving.spots)
         for hunk in spot.hunks
     ]
 
 
-def _hunk_view(weaving: Weaving, hunk: CandidateHunk, spot: int) -> CandidateHunkView:
+def _hunk_view(
+    weaving: Weaving, hunk: CandidateHunk, spot: int, lines_of: Callable[[bytes], Lines]
+) -> CandidateHunkView:
     before = weaving.base.get(hunk.path)
     is_lines = not hunk.whole and hunk.mode is None
-    lines = split_lines(before.content) if before and is_lines else ()
+    lines = lines_of(before.content) if before and is_lines else ()
     return CandidateHunkView(
         key=hunk.key,
         path=os.fsdecode(hunk.path),

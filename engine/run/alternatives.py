@@ -104,7 +104,7 @@ async def ask_aside(runs: Runs, question: AskAside) -> LastWords:
     return await runs.asides.said(question)
 
 
-async def read_mix(runs: Runs, question: m.ReadMix) -> ChangeDiff:
+async def read_composite(runs: Runs, question: m.ReadComposite) -> ChangeDiff:
     """Return the diff of what these hunks make together, without making a composite.
 
     Raises:

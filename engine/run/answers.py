@@ -55,7 +55,7 @@ from engine.run.alternatives import (
     format_texts_aside,
     list_candidates,
     make_file_aside,
-    read_mix,
+    read_composite,
     read_risks,
     weave_hunks,
 )
@@ -570,7 +570,7 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     m.LeaveOutHunks: leave_out_hunks,
     m.EditChange: edit_change,
     m.ReadText: read_text,
-    m.ReadMix: read_mix,
+    m.ReadComposite: read_composite,
     m.ReadRisks: read_risks,
     ExplainCandidates: explain_candidates,
     MakeFile: make_file_aside,

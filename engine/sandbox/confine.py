@@ -125,7 +125,7 @@ def looking(machine: MachineSupport, request: ConfineRequest) -> Iterator[tuple[
 def set_limits(profile: Profile, limits: Limits, env: Mapping[str, str]) -> dict[Dimension, str]:
     """Change what the cgroups of a living attempt allow; what each dimension then reads.
 
-    Limits that the keeper holds itself are not touched: it must be set as well.
+    Limits that the keeper holds itself are not touched: the keeper must hear of them, too.
 
     Raises:
         CgroupRefused: The kernel or systemd did not agree; the limits before may hold in part.

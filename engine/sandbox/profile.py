@@ -15,7 +15,7 @@ class Cgroup:
         version: 1, or 2.
         controllers: What it counts and limits (`memory`, `cpu`, `cpuacct`, `pids`, `freezer`); a
             version 2 group without any still has `cgroup.kill` and `cgroup.freeze`.
-        path: Its directory.
+        path: Its folder.
         is_joined: False for a scope in which the wrapper itself comes to life: the keeper only
             reads it, and it appears after the spawn.
     """

@@ -60,7 +60,7 @@ class ConfineRequest:
         writable: More that may be written.
         env: The user's own environment, from which PATH and toolchains are read.
         has_terminal: The agent runs on a terminal of its own.
-        needs_own_sandbox: The agent makes user namespaces of its own and cannot be known not to.
+        needs_own_sandbox: The agent makes user namespaces of its own, which nothing turns off.
         is_read_only: Workspace and private clone may only be read: for git commands that look.
         allowed_hosts: With an allow-list, `host` (for the web's ports) or `host:port`, `*.host` for
             all below it.

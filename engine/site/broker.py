@@ -115,9 +115,11 @@ class Broker:
             SiteGone: The node that was named is not in the cluster.
             WorkspaceError: No node could ever have so much.
         """
-        there = [one for one in await alive() if not one.is_leaving]
+        living = await alive()
+        there = [one for one in living if not one.is_leaving]
         if not there:
-            raise SiteGone("every node of the cluster is being drained")
+            why = "every node of the cluster is being drained"
+            raise SiteGone(why if living else "no node of the cluster is up")
         if node and all(one.name != node for one in there):
             raise SiteGone(f"the node {node} is not in the cluster")
         able = _able(needs, [one for one in there if node in {"", one.name}])

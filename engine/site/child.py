@@ -381,6 +381,6 @@ class ChildSite:
         del is_collected
         raise WorkspaceError(
             f"{at.attempt.worker} runs at the site {self.line.name!r}, which you cannot enter "
-            f"from here",
+            "from here",
             hint="Look at its diff or its branch.",
         )

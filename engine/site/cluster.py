@@ -85,8 +85,7 @@ class NodeSite(ChildSite):
 class RaySite:
     """A Ray cluster as one engine uses it: opened by the first call that needs it.
 
-    `heard_late` learns where the work of an attempt is kept that came after it was given up,
-    and
+    `heard_late` learns where the work of an attempt is kept that came after it was given up, and
     `heard_silence` why a site does not answer, or that it does again. `heard_leaving` hears of a
     node that was asked to leave.
     """

@@ -40,7 +40,7 @@ def _word_or_rules(value: object) -> str:
 
 
 class LimitsSpec(_Limits):
-    """Limit what one attempt may use. A limit without a default is off unless you set it."""
+    """Limit what one attempt may use. Without a default, a limit is off until you set it."""
 
     def said(self) -> Limits:
         """Return what the manifest says; None if it says nothing."""

@@ -176,8 +176,7 @@ class Codec:
     Attributes:
         encode: Makes a JSON value of an instance.
         decode: Makes an instance of a JSON value, or raises `Misfit`.
-        shape: Its form in JSON, by which the members of a union are distinguished when they are
-        read.
+        shape: Its form in JSON, which distinguishes the members of a union when they are read.
         kinds: The classes of the instances, by which they are distinguished when they are written.
         is_plain: Every instance is its own JSON value, so a container need not call `encode`.
         read_as_is: JSON values of these classes are instances already, so a container need not

@@ -24,7 +24,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Layout:
-    """The paths of one repository, from its git common directory on."""
+    """The paths of one repository, from the git directory that its worktrees share."""
 
     def __init__(self, common_dir: Path) -> None:
         self.common_dir = common_dir.resolve()
@@ -173,7 +173,8 @@ def check_root(workspaces: Path, run: RunId) -> Path:
 def workspace_root(common_dir: Path, home: Path) -> Path:
     """Return the folder of a repository's worktrees below `home`, outside of the user's own tree.
 
-    The name is for people; the hash keeps two repositories of one name apart.
+    The name is for people; the hash keeps two repositories of one name apart. The path is the real
+    one, as git and the kernel name it.
     """
     resolved = common_dir.resolve()
     named = resolved.parent if resolved.name == ".git" else resolved
@@ -181,7 +182,7 @@ def workspace_root(common_dir: Path, home: Path) -> Path:
     from hashlib import sha256  # noqa: PLC0415  OpenSSL costs 3 ms, and only new places need it
 
     digest = sha256(os.fsencode(resolved)).hexdigest()[:10]
-    return home / f"{name[:40]}-{digest}"
+    return home.resolve() / f"{name[:40]}-{digest}"
 
 
 def workspace(root: Path, attempt: AttemptId) -> Path:

@@ -188,5 +188,5 @@ def _choice(question: AskAside) -> AgentChoice:
         return AgentChoice(name=name, adapter=name)
     raise WorkspaceError(
         f"there is no agent {name!r}" if name else "the manifest names no agent to ask",
-        hint="Name one: `review: {assist: {agent: NAME}}`.",
+        hint="Name one in the manifest: `review: {assist: {agent: NAME}}`.",
     )

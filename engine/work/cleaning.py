@@ -1,6 +1,7 @@
 """Decide what can be removed safely and why the rest stays."""
 
-from collections.abc import Container, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,12 @@ from engine.site.seam import Terms
 from engine.store.layout import check_root
 from engine.work.tools import Tools
 from engine.work.workplace import address_of
+
+_PINNED = re.compile(r"refs/plait/(?P<run>[^@/][^/]*)/(?P<worker>[^/]+/[^/]+)/attempt_\d+/")
+_UNKNOWN = (
+    "the records of its run are gone, so plait cannot tell if its work has landed; "
+    "`git branch -D` deletes it"
+)
 
 
 async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> list[CleanItem]:
@@ -94,7 +101,25 @@ async def _drop_branches(
                     branch=branch,
                 )
             )
-    return items
+    known = await anyio.to_thread.run_sync(_folders, tools.layout.runs)
+    pinned = await refs_below(tools.repo, "refs/plait")
+    return [*items, *_stray_branches(heads, pinned, known)]
+
+
+def _stray_branches(
+    heads: Iterable[str], pinned: Iterable[str], known: Container[str]
+) -> Iterator[CleanItem]:
+    """List the branches of vanished runs, which the refs of their attempts name; delete none.
+
+    The journal that is gone named the target of their work.
+    """
+    found = filter(None, map(_PINNED.match, pinned))
+    gone = {(one["run"], one["worker"]) for one in found if one["run"] not in known}
+    for head in heads:
+        branch = head.removeprefix("refs/heads/")
+        run, _, worker = "/".join(branch.split("/")[-3:]).partition("/")
+        if (run, worker) in gone:
+            yield CleanItem(run=run, worker=worker, path="", reasons=(_UNKNOWN,), branch=branch)
 
 
 async def _drop_branch(

@@ -6,7 +6,6 @@ The agent of `review.assist` answers within its budget, in an empty folder of a 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from string import ascii_uppercase
 
 import anyio
 
@@ -15,7 +14,7 @@ from engine.errors import AgentError, EngineError, WorkspaceError
 from engine.ids import WOVEN, RunId, WorkerId
 from engine.limits import Usage
 from engine.merge import HunkKey
-from engine.messages.explaining import Explained, Explainer
+from engine.messages.explaining import Explained, Explainer, letter_of
 from engine.messages.merging import CandidateHunkView, CandidateRow, CandidateTable
 from engine.plan.model import AssistRule
 from engine.review.assisting import Assisted, Spent
@@ -150,7 +149,7 @@ def _host(state: RunState, table: CandidateTable) -> Worker:
 def prompt_of(table: CandidateTable, task: str) -> tuple[str, int, int]:
     """Return the prompt, the number of places that it holds, and the number of all places."""
     rows = [row for row in table.rows if WorkerId.parse(row.worker).index != WOVEN]
-    letters = {row.worker: _letter(at) for at, row in enumerate(rows)}
+    letters = {row.worker: letter_of(at) for at, row in enumerate(rows)}
     spots = [list(hunks) for _, hunks in groupby(table.hunks, key=lambda hunk: hunk.spot)]
     told: list[str] = []
     room = _MOST
@@ -170,10 +169,6 @@ def prompt_of(table: CandidateTable, task: str) -> tuple[str, int, int]:
         places="\n".join(told),
     )
     return said.encode(errors="surrogateescape").decode(errors="replace"), read, len(spots)
-
-
-def _letter(at: int) -> str:
-    return ascii_uppercase[at % len(ascii_uppercase)]
 
 
 def _row(letter: str, row: CandidateRow) -> str:

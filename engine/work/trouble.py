@@ -1,9 +1,9 @@
 """Describe what keeps a run from going on: what is wrong, since when, and what helps.
 
 Storage cannot be written, or a site does not answer. Such trouble passes, so nothing fails because
-of it: what could not be done is tried again until it can be. Trouble with
-storage is known by what the error says. Git may have been able to say nothing, as its words go to
-the same full disk: then a look at the disk decides.
+of it: what could not be done is tried again until it can be. Trouble with storage is known by what
+the error says. Git may have been able to say nothing, as its words go to the same full disk: then a
+look at the disk decides.
 """
 
 import errno

@@ -20,10 +20,24 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/benchmarks.md"
 _HEAD = """# Benchmarks
 
-`make bench` measures plait beside the tools that do a part of the same work, in one run on one
-machine: xargs, GNU parallel, tmux, git itself. Read the ratios, not the seconds. A row with a bar
-says if the bar holds. `make bench BENCH="git keeper"` takes some, and this page keeps the others. A
-load above 1 at the start means that the machine was busy with something else.
+`make bench` measures plait, and in the same run the tools that do a part of the same work: xargs,
+GNU parallel, tmux, git itself. It writes this page.
+
+**To read a row.** Most rows have a result, a bar, `ok` or `MISSED`, and the figures behind the
+result:
+
+```
+attempt of 7,000 files in a child       1.223 x local   ≤ 1.3      ok      372 ms beside 305 ms
+```
+
+plait needed 1.223 times as long as "local", its peer in this row. The bar is 1.3: a higher ratio
+would be `MISSED`. With `≥`, a lower result misses the bar. Rows without a bar only inform.
+
+- Read the ratios, not the seconds: a slower machine slows down both sides of a ratio.
+- Each section names its date, its machine, its versions and the load at its start. Sections can
+  come from different days. A load above 1 means that the machine was busy with something else.
+- Measure on your own machine before you decide by a figure: `make bench` runs all sections, and
+  `make bench BENCH="git keeper"` runs two and keeps the others.
 """
 _SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 _PEERS = {"git": "--version", "tmux": "-V", "parallel": "--version", "bwrap": "--version"}
@@ -85,7 +99,7 @@ def measured(name: str) -> tuple[str, bool]:
 
 
 def main(wanted: list[str]) -> int:
-    """Run the benches, and draw the page anew after each."""
+    """Run the benches, and write the page again after each."""
     old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     sections = {name: text for name, text in _SECTION.findall(old) if name in names()}
     are_met = True

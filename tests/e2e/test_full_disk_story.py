@@ -11,22 +11,26 @@ import pytest
 from tests.support.needs import WITH_OWN_MOUNTS, need
 
 pytestmark = pytest.mark.long
-# The sibling says its lines while there is no room for them, and the filler makes room at last.
+# The sibling says its lines while there is no room for them, and the filler makes room at last:
+# a while after the sibling began to say them, for it stands still in the middle.
 MANIFEST = """
-runtime: {limits: {disk_mb: 1000}, auto_merge: true}
+runtime: {limits: {disk_mb: 1000}, auto_merge: true, sandbox: {paths: ["TOLD:rw"]}}
 pipelines:
   - name: p
     steps:
       - name: fill
         merge: each
         run: >-
+          until test -e TOLD/begun; do sleep 0.05; done;
           head -c 500M /dev/zero > big || echo "the disk is full";
+          until test -e TOLD/full; do sleep 0.05; done;
           sleep 1; rm big; echo done > filled
       - name: talk
         merge: each
         run: >-
+          touch TOLD/begun;
           while head -c 5000 /dev/zero >> grown 2>/dev/null; do sleep 0.02; done;
-          echo "no room any more"; seq 1 30000;
+          touch TOLD/full; echo "no room any more"; seq 1 30000;
           until echo told > told 2>/dev/null; do sleep 0.05; done; rm grown
 """
 # Only this script sees the small disk: it goes with the last of its processes.
@@ -53,10 +57,11 @@ def told(tmp_path: Path) -> Path:
     disk, told = tmp_path / "disk", tmp_path / "told"
     disk.mkdir()
     told.mkdir()
+    manifest = MANIFEST.replace("TOLD", str(told))
     subprocess.run(
         [*WITH_OWN_MOUNTS, "sh", "-c", STORY, "story", disk, told],
-        env={**os.environ, "MANIFEST": MANIFEST, "PYTHON": sys.executable},
-        timeout=60,
+        env={**os.environ, "MANIFEST": manifest, "PYTHON": sys.executable},
+        timeout=240,
         check=True,
     )
     return told

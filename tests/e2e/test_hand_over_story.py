@@ -3,7 +3,6 @@
 Each agent writes down that it began. One that was interrupted and paid twice would begin twice.
 """
 
-import json
 import os
 import pty
 import signal
@@ -14,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.shells import Shell, rest_of, wait_event
+from tests.support.shells import Shell, end, engine_named_in, rest_of, wait_event
 
 pytestmark = pytest.mark.long
 PLAN = """
@@ -40,14 +39,12 @@ def gate(shell: Shell):
     yield folder
     (folder / "go").touch()
     for engine in living(shell):
-        engine.terminate()
-        engine.wait(20)
+        end(engine)
 
 
 def living(shell: Shell) -> list[psutil.Process]:
     """The engine of the folder, if there is one."""
-    named = [json.loads(file.read_text())["pid"] for file in shell.state.rglob("engine.json")]
-    return [psutil.Process(pid) for pid in named if psutil.pid_exists(pid)]
+    return [found for file in shell.state.rglob("engine.json") if (found := engine_named_in(file))]
 
 
 def begun(gate: Path, run: str) -> int:

@@ -304,7 +304,7 @@ def test_one_answer_is_for_all_who_ask_the_same(shell: Shell):
     (shell.folder / "plait.yaml").write_text(TOOLS.replace("permissions: ask", ""))
     words = ("run", "plait.yaml", "--headless", "--json", "--permissions", "ask")
     with shell.running(*words) as first:
-        wait_event(first, "Asked")
+        wait_event(first, "Asked", worker="s/worker_1")  # the other one may ask before it
         assert shell.plait("answer", "s/worker_1", "allow", "--for-run").code == 0
         report = rest_of(first)[-1]["report"]
     told = [worker["output"] for worker in report["steps"]["s"]["worker_results"]]
@@ -357,7 +357,7 @@ def test_an_answer_is_kept_for_a_step_listed_and_revoked(repository: Shell):
         assert {one["by"] for one in answers} == {"human", "step"}
         listed = repository.plait("rules").out
         assert listed == "  1  allow   May I push?␊git push  for the step fix\n"
-        wait_event(process, "Asked")
+        wait_event(process, "Asked", worker="fix/worker_2")
         rule = ("--for", "run", "--rule", "Bash(l*)")
         assert repository.plait("answer", "fix/worker_2", "deny", *rule).code == 0
         assert repository.plait("rules", "--revoke", "1").code == 0

@@ -1,14 +1,12 @@
 """The whole result of a merge in the installed console: read, edited, checked, landed, undone."""
 
-import json
 from collections.abc import Iterator
 
-import psutil
 import pytest
 import yaml
 
 from tests.support.console_story import StoryConsole, console_story
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine
 
 pytestmark = pytest.mark.long
 BASE = b"one\r\ntwo\r\nthree\r\n"
@@ -46,11 +44,7 @@ def met(repository: Shell) -> Iterator[Shell]:
     editor.chmod(0o755)
     repository.env["EDITOR"] = str(editor)
     yield repository
-    repository.plait("cancel", "--all", "--kill")
-    named = repository.folder / ".git" / "plait" / "engine.json"
-    pid = json.loads(named.read_text())["pid"] if named.exists() else 0
-    if pid and psutil.pid_exists(pid):
-        psutil.Process(pid).terminate()
+    end_engine(repository)
 
 
 def _at(console: StoryConsole, worker: str, screen: str) -> StoryConsole:

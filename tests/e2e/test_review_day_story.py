@@ -1,6 +1,5 @@
 """Three workers meet in two files: decided in the installed console, left and killed in between."""
 
-import json
 from collections.abc import Iterator
 
 import psutil
@@ -8,7 +7,7 @@ import pytest
 import yaml
 
 from tests.support.console_story import StoryConsole, console_story
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine, engine_of
 
 pytestmark = pytest.mark.long
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -45,17 +44,7 @@ def met(repository: Shell) -> Iterator[Shell]:
     repository.git("add", ".")
     repository.git("commit", "-qm", "start")
     yield repository
-    repository.plait("cancel", "--all", "--kill")
-    engine = _engine(repository)
-    if engine is not None:
-        engine.terminate()
-        psutil.wait_procs([engine], timeout=30)
-
-
-def _engine(shell: Shell) -> psutil.Process | None:
-    named = shell.folder / ".git" / "plait" / "engine.json"
-    pid = json.loads(named.read_text())["pid"] if named.exists() else 0
-    return psutil.Process(pid) if pid and psutil.pid_exists(pid) else None
+    end_engine(repository)
 
 
 def _review(console: StoryConsole, worker: str) -> None:
@@ -67,7 +56,7 @@ def _review(console: StoryConsole, worker: str) -> None:
 
 def _kill(shell: Shell, console: StoryConsole) -> None:
     """Kill console and engine, without a word of warning."""
-    engine = _engine(shell)
+    engine = engine_of(shell)
     assert engine is not None
     console.process.kill()
     engine.kill()

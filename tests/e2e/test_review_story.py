@@ -38,8 +38,8 @@ async def console_on(engine: Engine, worker: str) -> AsyncIterator[Console]:
     """A console on a real engine's port, its cursor on a worker."""
     app = PlaitApp(engine.port, options=Options(is_plain=False, has_truecolor=True))
     app.session.worker = worker
-    async with app.run_test(size=(120, 36)) as pilot:
-        console = Console(app, pilot, engine.port)  # type: ignore[arg-type]
+    async with app.run_test(size=(120, 36)):
+        console = Console(app, engine.port)  # type: ignore[arg-type]
         await console.until(lambda: app.session.worker_view is not None)
         yield console
 
@@ -115,7 +115,7 @@ async def test_why_no_answer_came_is_said_and_lines_picked_meanwhile_stay(place:
             await console.do("go_review", "steer")
             await console.press("enter")
             await console.do("select", "mark")
-            await console.until(lambda: bool(_hunk(console).ask_problem), 30)
+            await console.until(lambda: bool(_hunk(console).ask_problem))
             await console.shows("LINES 1")
             await console.do("leave")
             await console.shows("No answer came: s2")
@@ -232,7 +232,7 @@ async def test_hunks_of_two_candidates_are_woven_checked_and_wait_for_review(pla
             assert isinstance(screen, CompareScreen)
             await console.shows("HUNKS 2", "only A", "only B")
             await console.do("mark", "right", "mark", "check")
-            await console.until(lambda: screen.pane.is_checked, 20)
+            await console.until(lambda: screen.pane.is_checked)
             await console.shows("s/woven")
             view = await engine.view(run.id)
             assert view.worker("s/woven").phase is Phase.REVIEWING

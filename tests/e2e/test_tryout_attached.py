@@ -15,8 +15,9 @@ from tests.support.shells import Shell
 pytestmark = pytest.mark.anyio
 
 PLAN = """
+runtime: {sandbox: {paths: [GATE]}}
 agents:
-  s: {adapter: command, argv: [sh, -c, "sleep 3; echo x > x"]}
+  s: {adapter: command, argv: [sh, -c, "until test -e GATE/go; do sleep 0.05; done; echo x > x"]}
 pipelines:
   - name: p
     steps:
@@ -36,18 +37,21 @@ async def _phase(port: EnginePort, run: str) -> str:
 
 
 async def _until(port: EnginePort, run: str, phase: str) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while await _phase(port, run) != phase:  # noqa: ASYNC110  an engine is between, and tells nothing
             await anyio.sleep(0.05)
 
 
 async def test_a_killed_engine_is_replaced_and_its_agents_go_on(repository: Shell):
-    plan = plan_from(PLAN, folder=repository.folder)
+    gate = repository.state.parent / "gate"
+    gate.mkdir()
+    plan = plan_from(PLAN.replace("GATE", str(gate)), folder=repository.folder)
     async with attach(repository.folder, environment=_environment(repository)) as port:
         run = await port.ask(StartPlan(plan))
         await _until(port, run, "RUNNING")
         killed = vars(port)["_remote"].pid
         os.kill(killed, signal.SIGKILL)
+        (gate / "go").touch()
         await _until(port, run, "REVIEWING")
         view = await port.ask(ReadRun(run))
         pid = vars(port)["_remote"].pid

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterator
 
-import psutil
 import pytest
 import yaml
 
 from tests.support.console_story import StoryConsole, console_story
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine
 
 pytestmark = pytest.mark.long
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -30,12 +29,7 @@ def ready(repository: Shell) -> Iterator[Shell]:
     repository.git("commit", "-qm", "start")
     assert repository.plait("run", "plait.yaml", "--headless").code == 3
     yield repository
-    named = repository.folder / ".git" / "plait" / "engine.json"
-    pid = json.loads(named.read_text())["pid"] if named.exists() else 0
-    if pid and psutil.pid_exists(pid):
-        engine = psutil.Process(pid)
-        engine.terminate()
-        psutil.wait_procs([engine], timeout=30)
+    end_engine(repository)
 
 
 def _open_diff(console: StoryConsole) -> None:
@@ -55,7 +49,7 @@ def test_both_land_it_at_once_and_it_lands_once(ready: Shell):
         _open_diff(console)
         console.do("diff.yes").shows(f"{WHO} is approved").do("diff.land")
         done = ready.plait("land", WHO, "--json")
-        console.shows("✓ s1/worker_1 landed as")
+        console.shows_one_of("✓ s1/worker_1 landed as", "L refused")  # either may be the first
         (phase,) = [w["phase"] for w in _workers(ready)]
         console.do("everywhere.quit_now")
         assert console.end() == 0

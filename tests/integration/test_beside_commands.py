@@ -1,5 +1,6 @@
 """`plait difftool` and `plait review PR` as a shell sees them: they show, and change no file."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -152,11 +153,26 @@ def test_a_request_is_read_and_nothing_is_checked_out(built: RepositoryBuilder, 
 def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_here(
     built: RepositoryBuilder, requested: str
 ):
+    assert plait(built, "review", "7", path=requested).returncode == 0
+    before = built.git("for-each-ref", "refs/plait")
+    built.git("push", "-qf", "origin", "main:refs/pull/7/head")
     Path(requested, "gh").write_text(GH.replace("OID", "0" * 40))
     read = plait(built, "review", "7", path=requested)
     assert read.returncode != 0
+    assert built.git("for-each-ref", "refs/plait") == before
     assert "has another commit for #7" in read.stderr
     assert "as a remote" in read.stderr
+
+
+@pytest.mark.parametrize("number", ['"x"', "null", "[7]"])
+def test_a_strange_answer_of_gh_is_said_in_words(
+    built: RepositoryBuilder, requested: str, number: str
+):
+    gh = Path(requested, "gh")
+    gh.write_text(gh.read_text().replace('"number": 7', f'"number": {number}'))
+    read = plait(built, "review", "7", path=requested)
+    assert read.returncode == 2
+    assert "plait cannot read the answer of gh" in read.stderr
 
 
 def test_a_request_is_not_decided_by_words_that_contradict(
@@ -167,13 +183,29 @@ def test_a_request_is_not_decided_by_words_that_contradict(
     assert "cannot both apply" in told.stderr
 
 
-def test_a_request_into_a_branch_called_head_is_read(built: RepositoryBuilder, requested: str):
-    built.git("push", "-q", "origin", "main:head")
+def test_a_request_is_read_into_a_branch_of_any_name(built: RepositoryBuilder, requested: str):
     gh = Path(requested, "gh")
-    gh.write_text(gh.read_text().replace('"baseRefName": "main"', '"baseRefName": "head"'))
-    read = plait(built, "review", "7", path=requested)
-    assert read.returncode == 0, read.stderr
-    assert "+theirs" in read.stdout
+    said = gh.read_text()
+    for into in ("head", "new/base", "part/of", "part"):  # one after the other, as it is changed
+        built.git("push", "-q", "origin", f"main:refs/heads/{into}")
+        gh.write_text(said.replace('"baseRefName": "main"', f'"baseRefName": "{into}"'))
+        read = plait(built, "review", "7", path=requested)
+        assert read.returncode == 0, read.stderr
+        assert "+theirs" in read.stdout
+        built.git("push", "-q", "origin", f":refs/heads/{into}")
+    assert len(built.git("for-each-ref", "refs/plait").splitlines()) == 2
+
+
+def test_decisions_on_a_request_without_conflicts_are_answered(
+    built: RepositoryBuilder, requested: str
+):
+    told = plait(built, "review", "7", "--both", path=requested)
+    assert told.returncode == 0
+    assert "+theirs" in told.stdout
+    assert "nothing to decide" in told.stderr
+    plain = plait(built, "review", "7", "--json", path=requested)
+    assert plain.returncode == 0
+    assert json.loads(plain.stdout) == {"is_resolved": True, "files": []}
 
 
 def test_conflicts_of_a_request_are_told_and_decided_without_a_checkout(

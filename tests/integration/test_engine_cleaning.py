@@ -113,10 +113,13 @@ async def test_a_worktree_whose_run_is_gone_goes_to_the_trash_and_comes_back(pla
     (path / "cache.o").write_text("ignored\n")
     before = snapshot_of(path)
     async with place.engine() as engine:
-        (asked,) = await engine.port.ask(CleanUp(dry_run=True))
+        asked, branch = await engine.port.ask(CleanUp(dry_run=True))
         assert (f"{asked.run}/{asked.worker}", asked.is_safe, path.exists()) == (name, True, True)
-        (gone,) = await engine.port.ask(CleanUp())
+        assert (branch.branch, branch.is_safe) == (f"plait/{name}", False)
+        assert "the records of its run are gone" in branch.reasons[0]
+        gone, branch = await engine.port.ask(CleanUp())
         assert (gone.was_removed, path.exists()) == (True, False)
+        assert branch.branch in place.built.branches()
         assert place.built.worktrees() == [str(place.built.path)]
 
         (kept,) = await engine.port.ask(ListTrash())
@@ -130,8 +133,9 @@ async def test_a_worktree_whose_run_is_gone_stays_with_what_is_in_no_commit(plac
     _, path = await abandoned(place)
     (path / "notes").write_text("nobody else has this\n")
     async with place.engine() as engine:
-        (item,) = await engine.port.ask(CleanUp())
+        item, branch = await engine.port.ask(CleanUp())
     assert "in no commit" in item.reasons[0]
+    assert branch.branch
     assert (path / "notes").exists()
 
 
@@ -140,9 +144,9 @@ async def test_a_worktree_that_somebody_deleted_is_forgotten(place: MergingPlace
     shutil.rmtree(path)
     assert str(path) in place.built.worktrees()
     async with place.engine() as engine:
-        assert await engine.port.ask(CleanUp(dry_run=True)) == ()
+        assert [item.path for item in await engine.port.ask(CleanUp(dry_run=True))] == [""]
         assert str(path) in place.built.worktrees()
-        assert await engine.port.ask(CleanUp()) == ()
+        assert [item.path for item in await engine.port.ask(CleanUp())] == [""]
     assert place.built.worktrees() == [str(place.built.path)]
 
 

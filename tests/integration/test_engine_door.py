@@ -89,7 +89,7 @@ def questions(run: str) -> list[q.Ask[Any]]:
         m.LeaveOutHunks(run, A, []),
         m.MakeCheckpoint(run, A),
         m.EditChange(run, A, m.FileText(path="a")),
-        m.ReadMix(run, "a", []),
+        m.ReadComposite(run, "a", []),
         m.WeaveHunks(run, "a", []),
         q.ServeWorker(run, A),
         q.StopServing(run, A),
@@ -152,7 +152,7 @@ def test_what_changes_something_is_not_for_watchers_and_nothing_is_for_agents():
         *("EditChange", "ServeWorker", "StopServing", "TypeInto"),
         *("MakeCheckpoint", "MakeFile", "FormatTexts"),
         *("AskAside", "ExplainCandidates"),  # they cost what an agent costs
-        *("ReadResult", "ReadMix"),  # they keep the objects of the result
+        *("ReadResult", "ReadComposite"),  # they keep the objects of the result
         "ReadSides",  # no secret is found in its bytes
     }
     assert not any(server._may(Role.AGENT, changes=kind.changes) for kind in kinds.values())
@@ -283,7 +283,7 @@ _KNOCK = """
 import os, socket, sys
 os.setgid(65534); os.setuid(65534)
 client = socket.socket(socket.AF_UNIX)
-client.settimeout(10)
+client.settimeout(60)
 try:
     client.connect(sys.argv[1])
     print(client.recv(4096).decode())

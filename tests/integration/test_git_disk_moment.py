@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterator
 from mmap import mmap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engine.git import disk_moment
 from engine.git.disk_moment import DiskMoment, sees_mapped_writes
+
+TICK = 20_000_000
 
 
 @pytest.fixture
@@ -52,6 +55,31 @@ def test_a_file_system_is_believed_as_far_as_it_notes_mapped_writes(in_memory: P
     notes = _moves_by_a_mapped_write(in_memory / "file")
     assert sees_mapped_writes(in_memory, in_memory.stat().st_dev) is notes
     assert (DiskMoment.now(str(in_memory / "tree")) is not None) is notes
+
+
+@pytest.mark.needs("disk")
+@pytest.mark.parametrize("held_at", range(1, 12))
+def test_a_clock_gets_its_whole_time_also_if_this_process_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_at: int
+) -> None:
+    (tmp_path / "tree").mkdir()
+    assert sees_mapped_writes(tmp_path, tmp_path.stat().st_dev)
+    now, fstat, asked = time.monotonic_ns, os.fstat, [0]
+
+    def held_up() -> int:
+        asked[0] += 1
+        until = now() + 100_000_000 * (asked[0] == held_at)
+        while now() < until:
+            pass
+        return now()
+
+    def coarse(fd: int) -> SimpleNamespace:
+        seen = fstat(fd)
+        return SimpleNamespace(st_dev=seen.st_dev, st_ctime_ns=seen.st_ctime_ns // TICK * TICK)
+
+    monkeypatch.setattr("engine.git.disk_moment.time.monotonic_ns", held_up)
+    monkeypatch.setattr("engine.git.disk_moment.os.fstat", coarse)
+    assert DiskMoment.next(str(tmp_path / "tree")) is not None
 
 
 @pytest.mark.needs("disk")

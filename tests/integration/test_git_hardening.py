@@ -5,8 +5,10 @@ that the plants are live.
 """
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from anyio import to_thread
@@ -178,6 +180,41 @@ async def test_a_configuration_changed_behind_our_back_is_seen(tmp_path: Path):
     await repo.read("add", "-A", where=where)
 
     assert not await to_thread.run_sync(sentinel.exists)
+
+
+@pytest.mark.parametrize("tick_ns", [4_000_000, 1_000_000_000])
+async def test_a_configuration_changed_twice_within_one_tick_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tick_ns: int
+):
+    """Give the disk a coarse clock; keep each write in place and within the same size."""
+    lstat = Path.lstat
+
+    def coarse(path: Path) -> SimpleNamespace:
+        seen = lstat(path)
+        at = seen.st_ctime_ns // tick_ns * tick_ns
+        known = {name: getattr(seen, name) for name in ("st_mode", "st_ino", "st_size")}
+        return SimpleNamespace(**known, st_ctime_ns=at)
+
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    repo = await Repo.open(built.path, built.environment)
+    monkeypatch.setattr(Path, "lstat", coarse)
+    config = built.path / ".git/config"
+    before = config.read_text()
+    for number in range(10, 40):
+        await to_thread.run_sync(config.write_text, f"{before}[x]\n\ty = {number}\n")
+        assert dict(await repo.configuration())["x.y"] == str(number)
+
+
+async def test_a_configuration_is_listed_once_while_it_does_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    now = time.time_ns
+    monkeypatch.setattr("engine.git.runner.time.time_ns", lambda: now() + 1_000_000_000)
+    repo = await Repo.open(built.path, built.environment)
+    before = await repo.configuration()
+    monkeypatch.setattr(repo, "program", "/no/git")
+    assert await repo.configuration() == before
 
 
 async def test_a_file_whose_merge_driver_was_disarmed_is_a_conflict(tmp_path: Path):

@@ -80,6 +80,8 @@ async def test_a_name_that_no_file_can_have_lands_only_where_no_file_is_made(
     assert isinstance(plan, LandingRefused)
     assert plan.reason is RefusalReason.TOO_LONG
     assert len(plan.detail) < 100
+    assert plan.reason.endswith(":")
+    assert not any("  " in reason or reason != reason.strip() for reason in RefusalReason)
     assert snapshot_of(target.built.path) == before
 
     target.built.git("branch", "bare", target.old)  # the control: a branch without files

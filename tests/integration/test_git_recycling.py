@@ -11,7 +11,7 @@ import pytest
 from anyio import create_task_group, to_thread
 
 from engine.beneath import Known
-from engine.git import recycling
+from engine.git import disk_moment, recycling
 from engine.git.collection import CollectRequest
 from engine.git.disk_moment import DiskMoment
 from engine.git.removal import examine
@@ -197,6 +197,20 @@ async def test_without_the_times_of_the_kernel_a_trick_would_reach_the_next_agen
     assert (spare.tree / "README.md").read_bytes() != b"another\n"
 
 
+async def test_a_tree_of_other_line_ends_than_now_is_not_used_by_an_engine_that_goes_on(
+    tmp_path: Path,
+):
+    pool = await opened(tmp_path)
+    await pool.release(await pool.lab.prepare())
+    pool.lab.built.configure("core.autocrlf", "true")
+    assert await pool.lent() is None
+
+    await pool.release(await pool.lab.prepare("r1/fix/worker_2@1"))
+    spare = await pool.lent()
+    assert spare is not None
+    assert b"\r\n" in await to_thread.run_sync((spare.tree / "README.md").read_bytes)
+
+
 UNFIT = {
     "other line ends": "git config core.autocrlf true",
     "attributes": "echo '* text' > .git/info/attributes",
@@ -257,14 +271,10 @@ async def test_a_file_system_whose_clock_does_not_tick_soon_lends_nothing_and_ho
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     pool = await opened(tmp_path)
-    real = DiskMoment.now
-
-    def whole_seconds(of: str) -> DiskMoment | None:
-        now = real(of)
-        return now and now._replace(disk_ns=0)
-
+    assert await to_thread.run_sync(DiskMoment.next, str(pool.lab.built.path)) is not None
     with monkeypatch.context() as patch:
-        patch.setattr(DiskMoment, "now", whole_seconds)
+        patch.setattr(disk_moment, "_clock_of", lambda _: 0)
+        assert await to_thread.run_sync(DiskMoment.next, str(pool.lab.built.path)) is None
         space = await pool.lab.prepare()
     await pool.release(space)
     assert await pool.lent() is None

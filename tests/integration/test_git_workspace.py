@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from engine.errors import BranchTaken, GitFailed, WorkspaceError
 from engine.git.base import resolve_base
+from engine.git.collection import CollectedChange
 from engine.git.merge3 import Merger
 from engine.git.names import check_prefix
 from engine.git.objects import Wording
@@ -432,3 +433,16 @@ async def test_a_link_to_a_commit_that_the_user_has_not_is_said_for_review(tmp_p
         said = [note for note in kept.set_aside if "your submodule does not have" in note]
         assert said == (["mod: points to a commit that your submodule does not have"]
                         if name == "unknown" else [])  # fmt: skip
+
+
+async def test_line_ends_follow_the_repository_while_an_engine_lives(tmp_path: Path):
+    """Our git writes as the user's would, and nothing of that counts as a worker's change."""
+    lab = await Lab.open(tmp_path)
+    for number, (said, ends) in enumerate((("true", b"e\r\n"), ("false", b"e\n")), 1):
+        lab.built.configure("core.autocrlf", said)
+        space = await lab.prepare(f"r1/fix/worker_{number}@1")
+        content = await to_thread.run_sync(Path(space.path, "README.md").read_bytes)
+        assert content.endswith(ends)
+        change = await lab.collect(space)
+        assert isinstance(change, CollectedChange)
+        assert change.head == change.base

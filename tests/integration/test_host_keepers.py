@@ -38,7 +38,7 @@ async def host(tmp_path: Path) -> AsyncIterator[LocalHost]:
 
 
 class Ran(NamedTuple):
-    """What an attempt wrote, how it ended, and who kept it."""
+    """The output of an attempt, its end, and its keeper."""
 
     said: bytes
     end: AttemptExit

@@ -156,7 +156,7 @@ async def test_a_frozen_tree_does_nothing_and_goes_on_later(
     await wait_output(host, spec.attempt, b"tick")
     await host.freeze(spec.attempt)
     still = await host.read(spec.attempt, 0, wait=False)
-    with anyio.fail_after(30):  # what it wrote before comes; one that is not frozen ticks for ever
+    with anyio.fail_after(30):  # what it wrote before comes; one that is not frozen ticks forever
         while True:
             await anyio.sleep(0.2)
             later = await host.read(spec.attempt, still.next_offset, wait=False)

@@ -116,8 +116,8 @@ async def test_what_was_made_for_another_result_is_open_again_and_cannot_land(
     ("command", "why"),
     [
         ("echo no solution >&2; exit 3", "ended with exit code 3: no solution"),
-        ("rm deps.lock", "left no deps.lock to take: it is gone"),
-        ("ln -sf /etc/hostname deps.lock", "left no deps.lock to take"),
+        ("rm deps.lock", "made no deps.lock that plait can use: it is gone"),
+        ("ln -sf /etc/hostname deps.lock", "made no deps.lock that plait can use"),
         (
             "printf '<<<<<<< x\\n=======\\n>>>>>>> y\\n' > deps.lock",
             "wrote a deps.lock that plait cannot use",

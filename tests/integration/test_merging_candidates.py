@@ -7,7 +7,7 @@ import pytest
 from engine.api import Engine, Run, reach
 from engine.errors import EngineError, WorkspaceError
 from engine.messages import commands as c
-from engine.messages.merging import CompareWorkers, ListCandidates, ReadMix, WeaveHunks
+from engine.messages.merging import CompareWorkers, ListCandidates, ReadComposite, WeaveHunks
 from engine.messages.questions import ReadDiff
 from engine.messages.results import Outcome
 from engine.phases import Phase
@@ -123,18 +123,18 @@ async def test_hunks_of_several_are_woven_checked_chosen_and_landed(place: Mergi
     place.built.fsck()
 
 
-async def test_the_diff_of_a_mix_is_shown_before_anything_is_made_of_it(place: MergingPlace):
+async def test_the_diff_of_a_composite_is_shown_before_anything_is_made_of_it(place: MergingPlace):
     async with place.engine() as engine:
         run = await picked(engine, place)
         table = await engine.port.ask(ListCandidates(run.id, "pick"))
         two, nine = (next(h.key for h in table.hunks if h.line == line) for line in (2, 9))
         refs = place.built.git("for-each-ref")
-        diff = await engine.port.ask(ReadMix(run.id, "pick", [two, nine]))
+        diff = await engine.port.ask(ReadComposite(run.id, "pick", [two, nine]))
         assert place.built.git("for-each-ref") == refs
         assert len((await engine.view(run.id)).workers) == 3
         clash = [hunk.key for hunk in table.hunks if hunk.line == 9]
         with pytest.raises(WorkspaceError, match="change the same lines of code, at line 9"):
-            await engine.port.ask(ReadMix(run.id, "pick", clash))
+            await engine.port.ask(ReadComposite(run.id, "pick", clash))
         wove = await engine.port.ask(WeaveHunks(run.id, "pick", [two, nine]))
         woven = await engine.port.ask(ReadDiff(run.id, "pick/woven"))
     assert wove.worker

@@ -80,7 +80,7 @@ async def test_nobody_is_asked_where_the_manifest_names_nobody(place: MergingPla
     async with place.engine() as engine:
         run = await picked(engine, place)
         assert (await table_of(engine, run)).explainer is None
-        with pytest.raises(EngineError, match="no agent is named") as refused:
+        with pytest.raises(EngineError, match="names no agent to ask") as refused:
             await engine.port.ask(ExplainCandidates(run.id, "pick"))
         assert "review: {assist: {agent: NAME}}" in refused.value.hint
 

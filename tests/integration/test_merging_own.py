@@ -9,7 +9,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from engine.errors import WorkspaceError, WorktreeBusy
+from engine.errors import StoreError, WorkspaceError, WorktreeBusy
 from engine.git.checkout import keep_copies
 from engine.git.unfinished import remove_dead_locks
 from engine.messages import commands as c
@@ -351,3 +351,44 @@ async def test_a_file_for_a_moved_folder_stays_told_when_others_are_resolved(
     staged = moved_along.git("ls-files").split("\n")
     assert "b/new" in staged
     assert "c/new" not in staged
+
+
+async def test_a_result_whose_answers_cannot_be_remembered_stays_out_of_the_files(
+    built: RepositoryBuilder,
+):
+    begin(built, "merge")
+    merge = await opened(built)
+    for hunk in range(2):
+        await merge.resolve(c.ChooseHunk(path="code", hunk=hunk, choice="incoming"))
+    before = (built.path / "code").read_bytes(), built.git("ls-files", "-s")
+    memory = built.path / ".git/plait/resolutions.json"
+    memory.mkdir(parents=True)
+    with pytest.raises(StoreError):
+        await merge.resolve(c.FinishResolving())
+    assert ((built.path / "code").read_bytes(), built.git("ls-files", "-s")) == before
+
+    memory.rmdir()  # the control
+    assert (await merge.resolve(c.FinishResolving())).is_finished
+    assert (built.path / "code").read_text() == THEIRS
+
+
+async def test_a_question_that_could_not_be_written_down_is_not_counted(built: RepositoryBuilder):
+    begin(built, "merge")
+    review = await (await opened(built))._load()
+    action = c.AskAgent(path="code", hunk=0)
+    before = review.assisted
+
+    def fail() -> None:
+        with review.asking_about(action, by="helper", is_ahead=True):
+            with (
+                pytest.raises(WorkspaceError, match="asked already"),
+                review.asking_about(action, by="helper"),
+            ):
+                pass
+            raise StoreError("the disk is full")
+
+    with pytest.raises(StoreError):
+        fail()
+    assert (review.assisted, review.asking) == (before, {})
+    with review.asking_about(action, by="helper", is_ahead=True):
+        assert review.assisted != before

@@ -27,7 +27,7 @@ WORKER = "site/worker_1"
 REACH = """
 import glob, json, os, socket, sys
 def tcp(port):
-    try: socket.create_connection(("127.0.0.1", port), timeout=3).close()
+    try: socket.create_connection(("127.0.0.1", port), timeout=30).close()
     except OSError: return False
     return True
 def unix(path):

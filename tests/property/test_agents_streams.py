@@ -245,7 +245,7 @@ def test_a_record_is_read_alike_by_the_quick_reader_and_by_the_patient_one() -> 
     assert known > 1000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=8))
 def test_a_line_is_the_same_however_it_was_cut(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
@@ -254,7 +254,7 @@ def test_a_line_is_the_same_however_it_was_cut(data: bytes, cuts: list[int]) -> 
     assert [*lines, splitter.flush()] == data.split(b"\n")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=300), st.integers(1, 40), st.integers(1, 60))
 def test_no_line_is_longer_than_allowed(data: bytes, longest: int, size: int) -> None:
     splitter = LineSplitter(longest)

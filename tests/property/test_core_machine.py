@@ -366,7 +366,6 @@ TestCore = Core.TestCase
 TestCore.settings = settings(
     max_examples=3_000 if os.environ.get("PLAIT_THOROUGH") else 120,
     stateful_step_count=60,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 
@@ -401,6 +400,12 @@ def test_the_machine_notices_a_retry_that_restarts_siblings_and_is_stopped_by_on
 def test_the_machine_notices_a_rule_that_is_missing(missing: Any, monkeypatch: pytest.MonkeyPatch):
     rules = tuple(rule for rule in RULES if rule is not missing)
     monkeypatch.setattr("engine.core.advance.RULES", rules)
-    quick = settings(TestCore.settings, max_examples=400, database=None, phases=[Phases.generate])
+    quick = settings(
+        TestCore.settings,
+        max_examples=400,
+        database=None,
+        derandomize=True,
+        phases=[Phases.generate],
+    )
     with pytest.raises((AssertionError, EngineBug)):
         run_state_machine_as_test(Core, settings=quick)

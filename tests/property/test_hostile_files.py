@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.messages.diffs import FileSides
@@ -80,7 +80,6 @@ _TAKES: list[Callable[[str], object]] = [
 ]
 
 
-@settings(deadline=None)
 @given(_HOSTILE)
 @example("[" + "9" * 5000 + "] x")
 def test_no_text_raises(text: str):
@@ -101,7 +100,6 @@ _HEADS = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(_HEADS, st.binary(max_size=60))
 def test_no_picture_raises(head: bytes, rest: bytes):
     data = head + rest

@@ -9,7 +9,7 @@ from engine.merge import Origin, Pick, merge_texts, text_of
 from engine.merge import union as both_sides
 from engine.merge.text import ConflictHunk
 from tests.support.merge_oracle import merge_file
-from tests.support.merge_texts import patient, three_texts
+from tests.support.merge_texts import three_texts
 
 Texts = tuple[bytes, bytes, bytes]
 
@@ -27,7 +27,7 @@ def assert_like_git(texts: Texts) -> None:
     assert both_sides(ours) == git.union
 
 
-@settings(patient, max_examples=40)
+@settings(max_examples=40)
 @given(three_texts())
 def test_conflicts_and_picks_are_those_of_git(texts: Texts):
     assert_like_git(texts)
@@ -94,7 +94,6 @@ def test_the_oracle_can_disagree():
     assert other.render(lambda hunk: picked(hunk, Pick.TARGET)) != git.ours
 
 
-@patient
 @given(three_texts())
 def test_parts_leave_no_gap_and_lose_no_line(texts: Texts):
     merge = merge_texts(*texts)
@@ -104,7 +103,6 @@ def test_parts_leave_no_gap_and_lose_no_line(texts: Texts):
         assert (bounds[-1][1] if bounds else 0) == len(lines)
 
 
-@patient
 @given(three_texts())
 def test_swapping_the_sides_swaps_the_picks(texts: Texts):
     base, target, incoming = texts
@@ -113,7 +111,6 @@ def test_swapping_the_sides_swaps_the_picks(texts: Texts):
     assert {piece.origin for piece in one.pieces} <= set(Origin)
 
 
-@patient
 @given(three_texts())
 def test_hunk_keys_are_unique_and_the_same_every_time(texts: Texts):
     keys = [hunk.key for hunk in merge_texts(*texts).hunks]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.merge import Memory, OutsideAnswer, Pick, best, merge_texts, propose, text_of
 from engine.merge.ideas import Rule, ideas
-from tests.support.merge_texts import patient, three_texts
+from tests.support.merge_texts import three_texts
 
 LINES = st.lists(
     st.sampled_from(
@@ -28,7 +28,6 @@ LINES = st.lists(
 ).map(b"".join)
 
 
-@patient
 @given(st.one_of(three_texts(), st.tuples(LINES, LINES, LINES)))
 def test_every_hunk_gets_sound_proposals(texts: tuple[bytes, bytes, bytes]):
     for hunk in merge_texts(*texts).hunks:
@@ -42,7 +41,6 @@ def test_every_hunk_gets_sound_proposals(texts: tuple[bytes, bytes, bytes]):
             assert offer.same_as is None or text_of(hunk, offer.same_as) == offer.text
 
 
-@patient
 @given(st.tuples(LINES, LINES, LINES), st.sampled_from([Pick.TARGET, Pick.BOTH, Pick.BASE]))
 def test_what_was_learned_for_a_hunk_comes_back_for_it(
     texts: tuple[bytes, bytes, bytes], pick: Pick
@@ -55,7 +53,6 @@ def test_what_was_learned_for_a_hunk_comes_back_for_it(
         assert recalled[0] == text
 
 
-@patient
 @given(st.tuples(LINES, LINES, LINES))
 @example(
     (

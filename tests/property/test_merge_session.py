@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from engine.merge import ConflictKind, FileConflict, FileSide, Pick, ResolutionSession, merge_texts
-from tests.support.merge_texts import patient, three_texts
+from tests.support.merge_texts import three_texts
 
 A, B = b"a", b"b"
 
@@ -114,11 +114,10 @@ class Reviewing(RuleBasedStateMachine):
             assert self.session.is_file_resolved(path) or still_open
 
 
-Reviewing.TestCase.settings = settings(patient, max_examples=40, stateful_step_count=25)
+Reviewing.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 test_reviewing = Reviewing.TestCase
 
 
-@patient
 @given(TEXTS, st.data())
 def test_undoing_everything_restores_the_bytes(
     texts: tuple[bytes, bytes, bytes], data: st.DataObject
@@ -132,7 +131,6 @@ def test_undoing_everything_restores_the_bytes(
     assert session.preview(A) == before
 
 
-@patient
 @given(TEXTS, st.sampled_from([Pick.TARGET, Pick.INCOMING]))
 def test_taking_one_side_everywhere_is_that_sides_pick_of_the_text(
     texts: tuple[bytes, bytes, bytes], pick: Pick
@@ -145,7 +143,6 @@ def test_taking_one_side_everywhere_is_that_sides_pick_of_the_text(
     assert results[0].content == expected
 
 
-@patient
 @given(TEXTS, TEXTS)
 def test_carried_decisions_are_kept_or_opened_and_never_lost(
     texts: tuple[bytes, bytes, bytes], moved: tuple[bytes, bytes, bytes]

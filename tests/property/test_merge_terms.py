@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.merge import Merge
-from tests.support.merge_texts import patient
 
 VALUES = st.sampled_from("abc")
 
@@ -24,33 +23,28 @@ def balance(merge: Merge[str]) -> dict[str, int]:
     return {value: count for value, count in counts.items() if count}
 
 
-@patient
 @given(merges())
 def test_simplify_keeps_the_balance(merge: Merge[str]):
     assert balance(merge.simplify()) == balance(merge)
 
 
-@patient
 @given(merges())
 def test_simplify_twice_is_simplify(merge: Merge[str]):
     assert merge.simplify().simplify() == merge.simplify()
 
 
-@patient
 @given(merges())
 def test_simplified_adds_and_removes_share_nothing(merge: Merge[str]):
     simple = merge.simplify()
     assert not set(simple.adds) & set(simple.removes)
 
 
-@patient
 @given(merges())
 def test_settling_is_the_same_before_and_after_simplifying(merge: Merge[str]):
     assert merge.settle().is_resolved == merge.simplify().settle().is_resolved
     assert balance(merge.settle(accept_same=False)) == balance(merge)
 
 
-@patient
 @given(merges())
 def test_what_simplifies_to_one_value_settles_to_it(merge: Merge[str]):
     simple = merge.simplify()
@@ -58,7 +52,6 @@ def test_what_simplifies_to_one_value_settles_to_it(merge: Merge[str]):
         assert merge.settle() == merge.settle(accept_same=False) == simple
 
 
-@patient
 @given(st.tuples(VALUES, VALUES, VALUES))
 def test_three_terms_settle_as_three_way_merges_do(terms: tuple[str, str, str]):
     target, base, incoming = terms
@@ -71,14 +64,12 @@ def test_three_terms_settle_as_three_way_merges_do(terms: tuple[str, str, str]):
         assert settled.resolved is None
 
 
-@patient
 @given(merges())
 def test_a_strict_settle_never_accepts_that_both_did_the_same(merge: Merge[str]):
     strict = merge.settle(accept_same=False)
     assert not strict.is_resolved or balance(merge) == {strict.terms[0]: 1}
 
 
-@patient
 @given(merges())
 def test_map_keeps_the_shape(merge: Merge[str]):
     mapped = merge.map(str.upper)

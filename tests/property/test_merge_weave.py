@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.merge import Composite, Version, Weaving, WeavingRefused, weave
-from tests.support.merge_texts import LINES, patient
+from tests.support.merge_texts import LINES
 
 PATH, OTHER = b"src/a.py", b"src/b.py"
 TEXTS = st.lists(LINES, max_size=12).map(b"".join)
@@ -24,7 +24,6 @@ def weavings(draw: st.DrawFn) -> tuple[Weaving, dict[str, dict[bytes, Version | 
     return weave(base, candidates), candidates
 
 
-@patient
 @given(weavings())
 def test_all_hunks_of_a_candidate_make_its_tree(
     woven: tuple[Weaving, dict[str, dict[bytes, Version | None]]],
@@ -37,7 +36,6 @@ def test_all_hunks_of_a_candidate_make_its_tree(
         assert composite.files == changed
 
 
-@patient
 @given(weavings(), st.randoms(use_true_random=False))
 def test_the_order_of_choosing_does_not_matter(
     woven: tuple[Weaving, dict[str, dict[bytes, Version | None]]], dice: Random
@@ -49,7 +47,6 @@ def test_the_order_of_choosing_does_not_matter(
     assert weaving.compose(keys) == weaving.compose(shuffled)
 
 
-@patient
 @given(weavings())
 def test_keys_are_unique_and_consensus_counts_candidates(
     woven: tuple[Weaving, dict[str, dict[bytes, Version | None]]],
@@ -62,7 +59,6 @@ def test_keys_are_unique_and_consensus_counts_candidates(
     assert spotted == list(weaving.hunks)
 
 
-@patient
 @given(weavings(), st.data())
 def test_what_is_composed_has_no_hunks_over_each_other(
     woven: tuple[Weaving, dict[str, dict[bytes, Version | None]]], data: st.DataObject

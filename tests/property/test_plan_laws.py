@@ -19,7 +19,7 @@ from engine.spec.placeholders import SIMPLE, escaped, placeholders
 from engine.spec.words import WORKER_CAP
 
 EXAMPLES = 2_000 if os.environ.get("PLAIT_THOROUGH") else 100
-QUICK = settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+QUICK = settings(max_examples=EXAMPLES, derandomize=True)
 NAMES = st.lists(
     st.text(string.ascii_lowercase, min_size=1, max_size=3), min_size=1, max_size=12, unique=True
 )

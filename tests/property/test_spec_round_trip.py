@@ -5,7 +5,7 @@ import string
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.plan.describe import describe
@@ -16,8 +16,6 @@ from engine.spec.words import ADAPTERS, NEEDS_ARGV
 
 QUICK = settings(
     max_examples=2_000 if os.environ.get("PLAIT_THOROUGH") else 100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
 )
 # What YAML 1.1 would take for something else must come back as the text it was.

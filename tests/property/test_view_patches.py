@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents import agent_events as a
@@ -229,7 +229,6 @@ some_moves = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, _STORIES - 1), moves=some_moves)
 def test_a_patched_view_is_the_view_after_every_move_of_simulated_runs(
     seed: int, moves: list[Move]

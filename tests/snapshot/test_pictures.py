@@ -139,12 +139,14 @@ def test_picture(snap_compare: Compare, name: str):
     keys = ["space" if key == " " else key for key in press]
     app = make()
 
-    async def run_before(pilot: Pilot[None]) -> None:
-        console = Console(app, pilot, app.session.bridge.port)  # type: ignore[arg-type]
-        await console.until(lambda: app.session.bridge.view is not None)
+    async def run_before(_: Pilot[None]) -> None:
+        console = Console(app, app.session.bridge.port)  # type: ignore[arg-type]
+        await console.until(lambda: console.has_drawn)
+        await console.press()
         for key in keys:
             await console.press(key)
             await console.until(lambda: _is_loaded(app))
+            await console.press()
 
     assert snap_compare(app, terminal_size=size, run_before=run_before)
 

@@ -87,12 +87,14 @@ def test_card_of(snap_compare: Compare, kind: str):
 
 
 def _same(compare: Compare, app: PlaitApp, size: tuple[int, int], press: Sequence[str]) -> None:
-    async def run_before(pilot: Pilot[None]) -> None:
-        console = Console(app, pilot, app.session.bridge.port)  # type: ignore[arg-type]
-        await console.until(lambda: app.session.bridge.view is not None)
+    async def run_before(_: Pilot[None]) -> None:
+        console = Console(app, app.session.bridge.port)  # type: ignore[arg-type]
+        await console.until(lambda: console.has_drawn)
+        await console.press()
         for key in press:
             await console.press(key)
             await console.until(lambda: _is_loaded(app))
+            await console.press()
 
     assert compare(app, terminal_size=size, run_before=run_before)
 

@@ -179,7 +179,7 @@ def unix_socket(scene: Scene) -> bool:
 
 @attack
 def tcp(scene: Scene) -> bool:
-    with socket.create_connection(("127.0.0.1", scene["tcp_port"]), timeout=2) as client:
+    with socket.create_connection(("127.0.0.1", scene["tcp_port"]), timeout=30) as client:
         return client.recv(8) == b"treasure"
 
 

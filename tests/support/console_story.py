@@ -2,12 +2,13 @@
 
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fcntl import ioctl
 from pathlib import Path
@@ -21,8 +22,8 @@ from tui.keys import default_keymap
 
 PATIENCE_S = 30.0
 _ALT_SCREEN = 1049
-_SLICE = 2_048
-"""Bytes drawn between two looks: a message is on screen for longer than one write."""
+_MOVE = re.compile(rb"\x1b\[(?:\d*;?\d*[HfJ]|\?1049[hl])")
+"""A program writes over the screen behind one of these alone, so it is looked at before each."""
 _BYTES = {
     "escape": b"\x1b",
     "enter": b"\r",
@@ -36,6 +37,11 @@ PLAIT = str(Path(sys.executable).with_name("plait"))
 
 class _Grid(pyte.Screen):
     """A screen that is empty when a program takes the whole of it, or gives it back."""
+
+    def row(self, y: int) -> str:
+        """Return one row as it is read; behind a wide sign stands an empty cell."""
+        line = self.buffer[y]
+        return "".join(line[x].data for x in range(self.columns))
 
     def set_mode(self, *modes: int, **how: bool) -> None:
         super().set_mode(*modes, **how)
@@ -60,6 +66,7 @@ class StoryConsole(PtyConsole):
         self._screen = _Grid(*size)
         self._stream = pyte.ByteStream(self._screen)
         self._fed = 0
+        self._rows = [""] * size[1]
 
     @property
     def text(self) -> str:
@@ -69,15 +76,34 @@ class StoryConsole(PtyConsole):
 
     def shows(self, *texts: str, seconds: float = PATIENCE_S) -> Self:
         """Wait until every text is on screen at once, be it for a moment."""
+        assert self._wait_drawn(texts, all, seconds), f"not all of {texts} on screen:\n{self.text}"
+        return self
+
+    def shows_one_of(self, *texts: str) -> Self:
+        """Wait until one of the texts is on screen, be it for a moment."""
+        assert self._wait_drawn(texts, any, PATIENCE_S), f"none of {texts} on screen:\n{self.text}"
+        return self
+
+    def _wait_drawn(
+        self, texts: tuple[str, ...], enough: Callable[[Iterable[bool]], bool], seconds: float
+    ) -> bool:
         deadline = time.monotonic() + seconds
-        while not self._are_drawn(texts) and time.monotonic() < deadline:
+        while not (found := self._are_drawn(texts, enough)) and time.monotonic() < deadline:
             if self._fed < len(self.written):
-                self._draw(self._fed + _SLICE)
+                move = _MOVE.search(self.written, self._fed + 1)
+                self._draw(move.start() if move else len(self.written))
             elif not self._read(0.1):
                 break
-        missing = [text for text in texts if text not in self._drawn()]
-        assert not missing, f"{missing} not on screen:\n{self.text}"
-        return self
+        return found
+
+    def allows(self, action: str) -> Self:
+        """Press the key that allows; again, where the request appeared only just before."""
+        self.do(action)
+        asks, allowed = "just appeared. Allow", "allowed once"
+        self.shows_one_of(asks, allowed)
+        if self._are_drawn((asks,), all):
+            self.do(action)
+        return self.shows(allowed)
 
     def press(self, data: bytes) -> None:
         """Type bytes; what was on screen before them is no answer to them."""
@@ -89,11 +115,14 @@ class StoryConsole(PtyConsole):
         self._fed = min(end, len(self.written))
 
     def _drawn(self) -> str:
-        return "\n".join(self._screen.display)
+        for y in self._screen.dirty:
+            self._rows[y] = self._screen.row(y)
+        self._screen.dirty.clear()
+        return "\n".join(self._rows)
 
-    def _are_drawn(self, texts: tuple[str, ...]) -> bool:
+    def _are_drawn(self, texts: tuple[str, ...], enough: Callable[[Iterable[bool]], bool]) -> bool:
         drawn = self._drawn()
-        return all(text in drawn for text in texts)
+        return enough(text in drawn for text in texts)
 
     def do(self, *actions: str) -> Self:
         """Press the keys of actions (`fleet.retry_with`, `everywhere.quit`)."""
@@ -139,6 +168,7 @@ def terminal_story(
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_ANIMATIONS": "none",
+            "PLAIT_ASCII": "0",
             **shell.env,
         },
         start_new_session=True,

@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import anyio
@@ -48,6 +49,24 @@ _NAMED = frozenset(
 )
 
 
+_BUSY_S = 5.0
+"""An engine in the same loop may never rest; what is shown is then waited for by the test."""
+
+
+class _SteadyPilot(Pilot[None]):
+    """Waits until no task of the application has anything left to do.
+
+    Textual itself waits for a moment in which this process computes nothing: where others compute,
+    that is any moment.
+    """
+
+    async def _wait_for_screen(self, timeout: float = 30.0) -> bool:  # noqa: ASYNC109 - Textual's
+        is_whole = await super()._wait_for_screen(timeout)
+        with anyio.move_on_after(_BUSY_S):
+            await anyio.wait_all_tasks_blocked()
+        return is_whole
+
+
 def strips_on(app: App[None]) -> list[Strip]:
     """Return what the terminal shows: the strips that the screens' widgets are composed of."""
     return app.screen._compositor.render_strips()
@@ -58,8 +77,11 @@ class Console:
     """A console under test: it is pressed by what keys mean, and read as a user reads it."""
 
     app: PlaitApp
-    pilot: Pilot[None]
     port: FakePort
+    pilot: Pilot[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pilot = _SteadyPilot(self.app)
 
     @property
     def screen(self) -> Board:
@@ -86,6 +108,11 @@ class Console:
         return box.text if isinstance(box, TextArea) else getattr(box, "value", "")
 
     @property
+    def has_drawn(self) -> bool:
+        """The newest view is the one that screens draw."""
+        return self.app.session.view is self.app.session.bridge.view
+
+    @property
     def is_leaving(self) -> bool:
         """The console is to end."""
         return is_leaving(self.app)
@@ -108,7 +135,8 @@ class Console:
 
     async def press(self, *keys: str) -> "Console":
         """Press keys by their signs or names, and wait until the console has done what they ask."""
-        await self.pilot.press(*keys)
+        for key in keys:
+            await self.pilot.press(key)
         await self._settle()
         return self
 
@@ -118,21 +146,25 @@ class Console:
 
     async def keys(self, *keys: str) -> "Console":
         """Hand over keys, by their signs or names, without waiting for any but the last."""
-        for key in keys:
-            name = key if key.isalnum() else name_of_sign(key)
-            self.app.post_message(events.Key(name, key if len(key) == 1 else None))
+        typed = [
+            events.Key(key if key.isalnum() else name_of_sign(key), key if len(key) == 1 else None)
+            for key in keys
+        ]
+        for key in typed:
+            key.time = typed[0].time  # one write of a terminal, however busy this machine is
+            self.app.post_message(key)
         await self._settle()
         return self
 
     async def _settle(self) -> None:
         """Wait until every key has come to its end; outcomes may take forever."""
         while True:
+            await self.pilot.pause()
             busy = [w for w in self.app.workers if w.group not in _ENDLESS and not w.is_finished]
             if busy:
                 with suppress(WorkerCancelled):  # another of its group took its place
                     await self.app.workers.wait_for_complete(busy)
-            await self.pilot.pause()
-            if not busy and self.app.session.ahead.is_idle:
+            elif self.app.session.ahead.is_idle:
                 return
 
     async def type(self, text: str) -> "Console":
@@ -151,7 +183,7 @@ class Console:
         with anyio.move_on_after(seconds):
             while not found():
                 await self.pilot.pause(0.02)
-        assert found(), self.text
+        assert found(), "\n".join((self.text, *map(repr, self.app.failures)))
         return self
 
     async def shows(self, *texts: str) -> "Console":
@@ -161,10 +193,16 @@ class Console:
     async def tell(self, view: EngineView) -> "Console":
         """The engine has a new view; wait until it is drawn."""
         self.port.tell(view=view)
-        session = self.app.session
-        await self.until(lambda: session.bridge.view is not None and session.view.at == view.at)
+        told = self.port.snapshots
+        await self.until(lambda: self.port.snapshots > told and self.has_drawn)
         await self.pilot.pause()
         return self
+
+
+def read() -> Options:
+    """Return options of a console in which everything has been read: its clock leaps."""
+    ticks = count(step=3)
+    return Options(clock=lambda: NOW + next(ticks), is_plain=False, has_truecolor=True)
 
 
 class Reachable:
@@ -194,12 +232,12 @@ async def opened(
     options = options or Options(clock=lambda: NOW, is_plain=False, has_truecolor=True)
     app = PlaitApp(port, options=options, **more)  # type: ignore[arg-type]
     app.session.starter = starter or app.session.starter
-    async with app.run_test(size=size) as pilot:
-        console = Console(app, pilot, port)
+    async with app.run_test(size=size):
+        console = Console(app, port)
         await console.until(
-            lambda: bool(port.is_gone or (app.session.bridge.view and console.text.strip()))
+            lambda: bool(port.is_gone or (console.has_drawn and console.text.strip()))
         )
-        await pilot.pause()
+        await console.pilot.pause()
         yield console
         if app.failures:  # the console goes on after an error of ours; a test does not
             raise app.failures[0]

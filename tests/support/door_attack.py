@@ -30,7 +30,7 @@ def ask(lines: IO[bytes], message: dict[str, Any]) -> dict[str, Any]:
 def attack(case: Case) -> str:
     key = bytes.fromhex(case["key"] or Path(case["key_file"]).read_text(encoding="ascii"))
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(10)
+        client.settimeout(60)
         client.connect(case["socket"])
         lines = client.makefile("rwb")
         hello = json.loads(lines.readline())

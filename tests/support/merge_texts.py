@@ -1,12 +1,8 @@
 """Texts that make conflicts, for Hypothesis and for hand-written tests of the merge room."""
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from engine.merge import ConflictHunk, merge_texts
-
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""For machines that do other things too: what is slow there is not wrong."""
 
 # Few different lines, so that they repeat and alignments are ambiguous; among them lines that look
 # like conflict markers, blank ones, separators that are no line ends, and bytes that are no UTF-8.

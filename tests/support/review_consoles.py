@@ -394,7 +394,7 @@ class ReviewPort(FakePort):
         del run, other
         return replace(self.diffs["implement/worker_1"], against=one)
 
-    async def mix(self, run: str, step: str, hunks: Sequence[str]) -> object:
+    async def composite(self, run: str, step: str, hunks: Sequence[str]) -> object:
         del run
         self.mixed.append(tuple(hunks))
         return replace(self.diffs["implement/worker_1"], against=f"where {step} began")

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -117,14 +117,30 @@ class Shell:
         return done.stdout
 
 
+def engine_named_in(file: Path) -> psutil.Process | None:
+    """The engine that a file says is there; None where it has ended, which it may at any moment."""
+    with suppress(FileNotFoundError, psutil.NoSuchProcess):
+        return psutil.Process(json.loads(file.read_text())["pid"])
+    return None
+
+
+def engine_of(shell: Shell) -> psutil.Process | None:
+    """The engine of a shell's repository, if there is one."""
+    return engine_named_in(shell.folder / ".git" / "plait" / "engine.json")
+
+
+def end(engine: psutil.Process) -> None:
+    """End an engine that may be about to end by itself."""
+    with suppress(psutil.NoSuchProcess):
+        engine.terminate()
+    psutil.wait_procs([engine], timeout=30)
+
+
 def end_engine(shell: Shell) -> None:
     """End the detached engine, if there is one, and the agents it would leave alive."""
-    named = shell.folder / ".git" / "plait" / "engine.json"
-    if named.exists():
+    if engine := engine_of(shell):
         shell.plait("cancel", "--all", "--kill")
-        engine = psutil.Process(json.loads(named.read_text())["pid"])
-        engine.terminate()
-        psutil.wait_procs([engine], timeout=30)
+        end(engine)
 
 
 def wait_event(process: subprocess.Popen[str], wanted: str, **fields: Any) -> dict[str, Any]:

@@ -361,7 +361,7 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     m.EditChange: "edit",
     q.ReadSides: "sides",
     m.ReadText: "text",
-    m.ReadMix: "mix",
+    m.ReadComposite: "composite",
     m.ReadRisks: "risks",
     ExplainCandidates: "explain",
     m.WeaveHunks: "weave",

@@ -5,8 +5,7 @@ from tests.support.console_story import StoryConsole
 
 _WRITES_TWICE = """
 import sys
-sys.stdout.write("\\x1b[2Jis approved" + " " * 4000)
-sys.stdout.write("\\x1b[H\\x1b[2Jlanded")
+sys.stdout.write("\\x1b[H\\x1b[2Jis approved\\x1b[1;1Hlanded     ")
 sys.stdout.flush()
 sys.stdin.readline()
 """

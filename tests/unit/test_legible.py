@@ -3,7 +3,7 @@
 from unicodedata import category, normalize
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.legible import cut_at_word, legible_line, legible_name
@@ -18,7 +18,6 @@ _names = st.lists(_TRICKY | st.characters(), min_size=1, max_size=8).map("".join
 
 
 # The first draw makes tables of all characters: on a busy machine that alone takes seconds.
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_names, _names)
 def test_two_different_names_are_never_drawn_alike(one: str, other: str):
     shown = [legible_name(name) for name in (one, other)]

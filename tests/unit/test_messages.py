@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.messages.explaining import letter_of
 from tests.support.message_page import PAGE, ROOT, message_page, messages, modules
 from tests.unit.test_english import slips
 
@@ -46,3 +47,9 @@ def test_messages_are_in_plain_english(room: str):
         and (wrong := [slip for text in messages(path.read_text()) for slip in slips(text)])
     }
     assert broken == {}
+
+
+def test_no_two_candidates_have_one_name():
+    names = [letter_of(place) for place in range(500)]
+    assert len(set(names)) == len(names)
+    assert (names[0], names[25], names[26], names[27]) == ("A", "Z", "A1", "B1")

@@ -90,8 +90,10 @@ def slowest(pattern: re.Pattern[Any], ways: set[str]) -> tuple[str, str] | None:
     tiny, short = hostile_texts(pattern, _TINY), hostile_texts(pattern, _SHORT)
     long = hostile_texts(pattern, _SHORT * _TIMES)
     for key, text in long.items():
-        if taken(pattern, tiny[key], ways) > _TINY_S or taken(pattern, short[key], ways) > 1:
-            return key
+        for less, most_s in ((tiny[key], _TINY_S), (short[key], 1)):
+            # Twice: a collection of garbage may fall into one look.
+            if all(taken(pattern, less, ways) > most_s for _ in range(2)):
+                return key
         if (first := taken(pattern, text, ways)) > _LEAST_S:
             longer = min(first, taken(pattern, text, ways))
             shorter = max(taken(pattern, short[key], ways) for _ in range(2))

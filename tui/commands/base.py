@@ -17,6 +17,7 @@ from tui.commands.streams import leave_unread
 if TYPE_CHECKING:
     from engine.messages.commands import Seen
     from engine.messages.results import WorkerView
+    from tui.app import PlaitApp
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WAITS, EXIT_MISSING, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -183,6 +184,13 @@ def in_loop(act: Callable[[], Awaitable[int]]) -> int:
     import anyio  # noqa: PLC0415  commands that need no loop need not load it
 
     return anyio.run(act)
+
+
+async def run_console(app: "PlaitApp") -> None:
+    """Run a console until it is left; then say what went wrong inside it."""
+    await app.run_async()
+    if said := app.failures.parting():
+        say(said)
 
 
 def part_name(args: argparse.Namespace) -> None:

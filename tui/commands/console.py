@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, run_console, say
 from tui.commands.notifying import read_notify
 from tui.commands.streams import is_terminal
 
@@ -105,7 +105,7 @@ async def open_console(
     connecting.place = place
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connecting.stay)
-        await app.run_async()
+        await run_console(app)
         tasks.cancel_scope.cancel()
     if connecting.failed:
         raise connecting.failed

@@ -200,7 +200,7 @@ def _told(end: LandingEnd, run: str, args: argparse.Namespace) -> bool:
         )
         say(
             f"Resolve them with `plait review {run}/{end.worker}`, or without the console "
-            f"with `plait resolve`."
+            "with `plait resolve`."
         )
     elif not end.is_landed:
         say(f"{end.worker} was not landed: {clean(end.reason)}")

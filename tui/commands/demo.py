@@ -13,7 +13,7 @@ from engine.messages.events import Asked
 from engine.messages.questions import ReadRun, StartPlan
 from engine.messages.results import RunView
 from engine.phases import Phase
-from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, say
+from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, run_console, say
 from tui.commands.following import sentence
 from tui.commands.streams import is_terminal
 
@@ -83,7 +83,7 @@ async def _in_console(folder: Path) -> int:
             folder=folder,
             can_stay_alive=False,
         )
-        await PlaitApp(engine.port, options=options).run_async()
+        await run_console(PlaitApp(engine.port, options=options))
     return EXIT_OK
 
 

@@ -89,14 +89,15 @@ async def _print(args: argparse.Namespace) -> int:
 
 async def _print_new(port: EnginePort, args: argparse.Namespace, after: int) -> int:
     chunk = await port.ask(ReadLog(args.run, args.worker, args.attempt, after))
-    await told(partial(_put_lines, chunk.lines))
+    await told(partial(_put_lines, chunk.lines, is_live=args.follow))
     return -1 if chunk.is_end else chunk.next_offset
 
 
-def _put_lines(lines: Sequence[LogLine]) -> None:
+def _put_lines(lines: Sequence[LogLine], *, is_live: bool) -> None:
     for line in lines:
         put(log_text(line))
-    sys.stdout.flush()
+    if is_live:  # an engine that runs this for a shell has another stdout, and follows nothing
+        sys.stdout.flush()
 
 
 async def _follow(port: EnginePort, args: argparse.Namespace, after: int) -> None:

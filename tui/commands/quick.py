@@ -96,7 +96,10 @@ def environment_seen(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def code_mark() -> list[int]:
-    """Return a mark of this plait: another installation, or an upgrade, has another one."""
+def code_mark() -> list[str | int]:
+    """Return a mark of this plait: another installation, or an upgrade, has another one.
+
+    The path counts too: stores of packages share the files that two versions have alike.
+    """
     found = os.stat(__file__)
-    return [found.st_dev, found.st_ino, found.st_mtime_ns]
+    return [__file__, found.st_dev, found.st_ino, found.st_mtime_ns]

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.api import exported_file, open_exported, open_replay
-from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, run_console, say
 from tui.commands.streams import is_terminal
 
 
@@ -52,5 +52,5 @@ async def _play(args: argparse.Namespace, file: Path | None) -> int:
     async with source as replay:
         replay.speed = args.speed
         options = Options(config=config_home(), clock=replay.now, player=replay)
-        await PlaitApp(replay, theme=args.theme, options=options).run_async()
+        await run_console(PlaitApp(replay, theme=args.theme, options=options))
     return EXIT_OK

@@ -29,6 +29,7 @@ from tui.commands.base import (
     in_loop,
     put,
     put_json,
+    run_console,
     say,
 )
 from tui.commands.diff import patch_lines
@@ -44,7 +45,6 @@ from tui.commands.resolve import (
 from tui.commands.streams import is_terminal
 from tui.words.clean import clean
 
-_MANIFEST = "plait.yaml"
 _WHOSE = "a worker, shown in the console; or a pull request: 12, #12 or its page"
 
 
@@ -79,12 +79,17 @@ async def _request(args: argparse.Namespace) -> int:
     merge = beside.merge
     if merge is not None and decides(args):
         return await settle(merge, args)
-    if is_terminal():
+    if args.json:  # without conflicts
+        put_json({"is_resolved": True, "files": []})
+        return EXIT_OK
+    if is_terminal() and not decides(args):
         await opened(DiffPort(beside), begins_on="diff")
         return EXIT_WAITS if merge is not None else EXIT_OK
     put(clean(beside.name))
     put("\n".join(patch_lines(await beside.diff())))
     if merge is None:
+        if decides(args):
+            say("it merges without conflicts, so there is nothing to decide")
         return EXIT_OK
     put(view_text(await merge.conflicts()))
     return EXIT_WAITS
@@ -104,7 +109,7 @@ async def _help(folder: str) -> EngineHelp | None:
     try:
         return await own_help(folder)
     except EngineError as error:
-        say(f"{_MANIFEST} cannot be read, so its review commands do nothing here: {error}")
+        say(f"plait.yaml cannot be read, so its review commands do nothing here: {error}")
         return None
 
 
@@ -161,5 +166,5 @@ async def opened(
     )
     app = PlaitApp(port, options=options)
     app.session.run_id, app.session.worker = run, worker
-    await app.run_async()
+    await run_console(app)
     return True

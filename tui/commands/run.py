@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=[],
             metavar="PATTERN",
             help=f"{word} requests that match, such as 'Bash(git *)', without asking; implies "
-            f"--permissions rules",
+            "--permissions rules",
         )
     parser.add_argument("--headless", action="store_true", help="run without the console")
     parser.add_argument("--json", action="store_true", help="NDJSON events on stdout")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from engine.messages.asked import Question
 from engine.messages.commands import (
     Answer,
     Approve,
@@ -16,13 +15,13 @@ from engine.phases import Phase
 from tui.controllers.workers import Workers
 from tui.ink import BOLD, TEXT, Row, Span, words
 from tui.kit.dialogs import Answers, Choice
-from tui.kit.screen import Board, Controller
+from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
 from tui.words.asking import asked_of, asks_permission, choices_of, raw_of, who_asks_alike
 from tui.words.cutting import cut_end
 
 _READ_S = 2.0
-"""A question is not read sooner: a digit that comes before may be meant for a screen."""
+"""A question is not read sooner: a key that comes before may be meant for something else."""
 _ASKS_NOT = "it asks nothing"
 
 
@@ -47,10 +46,17 @@ def _stop_said(name: Span) -> Row:
 class Deciding(Controller):
     """Answer what waits for a yes or a no."""
 
-    def __init__(self, screen: Board) -> None:
-        super().__init__(screen)
-        self._shown: tuple[str, int, Question] | None = None
-        self._shown_since = 0.0
+    def why_not(self, idea: str) -> str:
+        """Return why a request cannot be allowed for the run, or a question answered for all."""
+        worker = self.session.worker_view
+        asked = asked_of(worker) if worker else None
+        if idea != "yes_wide" or worker is None or asked is None:
+            return ""
+        yes = self.screen.key_of("yes")
+        if asked.is_permission:
+            return f"it hides characters; {yes} allows it once" if raw_of(asked).is_hiding else ""
+        alone = f"nobody else asks the same; {yes} answers it"
+        return "" if len(self._alike(worker)) > 1 else alone
 
     def do_yes(self) -> None:
         here = self.session.worker_view
@@ -75,11 +81,8 @@ class Deciding(Controller):
         worker = self.here()
         if asks_permission(worker):
             self._allow(worker, is_for_run=True)
-        elif len(self._alike(worker)) > 1:
-            self._let_choose(worker, partial(self._answer_alike, worker, self._alike(worker)))
         else:
-            hint = f"{self.screen.key_of('yes')} answers it"
-            self.refuse("yes_wide", "nobody else asks the same", hint)
+            self._let_choose(worker, partial(self._answer_alike, worker, self._alike(worker)))
 
     def _allow(self, worker: WorkerView, *, is_for_run: bool) -> None:
         question = worker.questions[0]
@@ -87,14 +90,16 @@ class Deciding(Controller):
             self.screen.open_question()
         elif not question.is_permission:
             self._let_choose(worker, partial(self._pick, worker))
-        elif is_for_run and raw_of(question).is_hiding:
-            once = f"{self.screen.key_of('yes')} allows it once"
-            self.refuse("yes_wide", "it hides characters", once)
         elif self.session.marks and not is_for_run:
             self._answer_alike(worker, self._workers.marked, "allow")
         else:
             command = _answer_to(worker, "allow", self.run_id, is_for_run=is_for_run)
-            self.screen.send(command, "allowed for the run" if is_for_run else "allowed once")
+            done = "allowed for the run" if is_for_run else "allowed once"
+            asks = "This request just appeared. Allow it once?"
+            if is_for_run:
+                asks = "This request just appeared. Allow it for the whole run?"
+            act, said = partial(self.screen.send, command, done), words(Span(asks, TEXT))
+            self._once_read(worker, "yes_wide" if is_for_run else "yes", said, act)
 
     def edit_command(self) -> None:
         """Open the command that is asked for in the box; what is sent there is what is allowed."""
@@ -133,25 +138,42 @@ class Deciding(Controller):
     @property
     def digits(self) -> Mapping[str, Callable[[], None]]:
         """Each digit that stands on screen beside an answer gives that answer."""
+        self._note_questions()
         worker = self.session.worker_view
         choices = choices_of(worker) if worker else ()
         if worker is None or not choices or self.screen.refusal("yes"):
             return {}
         if not self.screen.shows_whole_question(worker):
             return {}
-        shown = (worker.worker, worker.attempt, worker.questions[0])
-        if shown != self._shown:
-            self._shown, self._shown_since = shown, self.session.clock()
         return {str(n): partial(self._press, worker, text) for n, text in enumerate(choices, 1)}
 
     def _press(self, worker: WorkerView, text: str) -> None:
-        """Give the answer of a digit; ask first where nobody can have read the question yet."""
+        """Give the answer of a digit."""
         self.screen.ask = None
-        if self.session.clock() - self._shown_since < _READ_S:
-            said = words(Span("This question just appeared. Answer ", TEXT), Span(text, BOLD), "?")
-            self.screen.ask_first("yes", said, partial(self._pick, worker, text))
+        said = words(Span("This question just appeared. Answer ", TEXT), Span(text, BOLD), "?")
+        self._once_read(worker, "yes", said, partial(self._pick, worker, text))
+
+    def _note_questions(self) -> None:
+        """Note since when each question is on screen as a whole, each time the screen is drawn."""
+        known, run = self.session.asked_at, self.session.run
+        for worker in run.workers if run else ():
+            is_new = asked_of(worker) and self._named(worker) not in known
+            if is_new and self.screen.shows_whole_question(worker):
+                known[self._named(worker)] = self.session.clock()
+
+    def _named(self, worker: WorkerView) -> object:
+        return self.run_id, worker.worker, worker.attempt, worker.questions[0]
+
+    def _once_read(self, worker: WorkerView, idea: str, said: Row, act: Callable[[], None]) -> None:
+        """Answer what a worker asks; ask first where nobody can have read the question yet.
+
+        The key may have been meant for what was under the cursor a moment ago.
+        """
+        now = self.session.clock()
+        if now - self.session.asked_at.get(self._named(worker), now) < _READ_S:
+            self.screen.ask_first(idea, said, act)
         else:
-            self._pick(worker, text)
+            act()
 
     def _let_choose(self, worker: WorkerView, then: Callable[[str], None]) -> None:
         """Let one of the answers be chosen, or write one where there are none."""

@@ -12,28 +12,17 @@ from tui.words.asking import ANSWERED_ON, asked_of, raw_of
 from tui.words.doable import NOT_OPENED, why_not
 from tui.words.figures import some
 from tui.words.looks import glyph, look_of
+from tui.words.sentences import sentence_of
 from tui.words.standing import step_of, title_of
 from tui.words.unshown import NOTHING_UNSHOWN, asks_to_land
 
 _NEEDS_WORKER = frozenset(
     {
         *("yes", "yes_wide", "no", "retry", "retry_with", "pause", "steer", "comment", "land"),
-        *(
-            "diff",
-            "new",
-            "zoom",
-            "terminal",
-            "checkpoint",
-            "try",
-            "limits",
-            "check",
-            "edit",
-            "edit_all",
-            "interrupt",
-            "copy",
-            "copy_name",
-        ),
-        *("next_worker", "previous_worker", "open", "mark", "select", "less", "more", "follow"),
+        *("diff", "merge", "try", "check", "checkpoint", "limits", "interrupt", "serve", "publish"),
+        *("new", "terminal", "take_over", "edit", "edit_all", "copy", "copy_name"),
+        *("next_worker", "previous_worker", "open", "mark", "select"),
+        *("zoom", "less", "more", "follow"),
     }
 )
 _NO_LABELS = {
@@ -62,9 +51,7 @@ class Workers(Controller):
     def why_not(self, idea: str) -> str:
         worker, step = self.session.worker_view, self.session.step_view
         if worker is None or step is None:
-            run = self.session.run
-            why = "no worker is under the cursor" if run and run.workers else "there is no worker"
-            return why if idea in _NEEDS_WORKER else ""
+            return self._without_worker(idea)
         if idea in {"limits", "interrupt"} and not worker.phase.holds_slot:
             return "it is not running"
         if self.session.marks and idea in _ON_MARKED:
@@ -79,6 +66,13 @@ class Workers(Controller):
                 return "it asks for no command"
         return self._why_not_out(idea, worker, step) or self._why_not_done(idea, worker, step)
 
+    def _without_worker(self, idea: str) -> str:
+        """Return why an idea cannot be done where the cursor rests on nothing."""
+        run = self.session.run
+        if run is None or not run.workers:
+            return "there is no worker" if idea in _NEEDS_WORKER or idea == "pick" else ""
+        return "no worker is under the cursor" if idea in _NEEDS_WORKER else ""
+
     def _why_not_done(self, idea: str, worker: WorkerView, step: StepView) -> str:
         """Return why an idea cannot be done to a worker; with the key that opens its diff."""
         reason = why_not(idea, worker, step, is_opened=self.session.has_opened(worker))
@@ -88,12 +82,26 @@ class Workers(Controller):
             return "its diff is not shown yet"
         return f"{reason}; {self.screen.key_of(self.screen.opens_diff)} opens it"
 
+    def sentence(self, worker: WorkerView | None, now: float) -> Row:
+        """Return what is true of a worker, with the keys that do something to it now."""
+        run = self.session.run
+        return (
+            sentence_of(worker, step_of(run, worker), now, self._key_now) if worker and run else ()
+        )
+
+    def _key_now(self, idea: str) -> str:
+        """Return the key of an idea if it works now; on a diff, its key means another diff."""
+        is_shown = idea == "diff" and self.screen.kind == "diff"
+        return "" if is_shown or self.screen.refusal(idea) else self.screen.key_anywhere(idea)
+
     def label_of(self, idea: str, label: str) -> str:
         """Return the word for yes or no, which depends on what is under the cursor."""
         worker, step = self.session.worker_view, self.session.step_view
-        if not label or worker is None or idea not in {"yes", "no"}:
+        if not label or worker is None or idea not in {"yes", "yes_wide", "no"}:
             return label
         asks = bool(worker.questions) and not worker.phase.is_settled
+        if idea == "yes_wide":
+            return label if not asks or worker.questions[0].is_permission else "answer all"
         if idea == "yes":
             chooses = "choose" if step and step.is_choice_due else "approve"
             allows = label if asks and worker.questions[0].is_permission else "answer"

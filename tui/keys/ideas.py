@@ -31,7 +31,7 @@ ACTING = (
     Idea("steer", ("s",), "say something to the agent"),
     Idea("retry", ("r",), "retry as it was"),
     Idea("retry_with", ("R",), "retry with feedback"),
-    Idea("pause", ("p",), "pause or put off; again: continue"),
+    Idea("pause", ("p",), "pause or snooze; again: continue"),
     Idea("pause_run", ("P",), "pause the run; again: continue"),
     Idea("diff", ("d",), "open the diff; on a diff, choose what to compare with"),
     Idea("merge", ("m",), "go to Review; there, merge word by word"),

@@ -36,7 +36,7 @@ mark               | runs | mark | mark it; two marked can be compared
 open               | fleet | open | open the worker
 open               | worker | open | open the tool call, link or fold under the cursor
 open               | diff | fold | fold, unfold; show the picture under the cursor
-open               | compare | both | show both sides of the hunk in full
+open               | compare | both sides | show both sides of the hunk in full
 open               | review | why | show the whole conflict: who, why, prompts
 open               | inbox | go there | go where it happened
 open               | plan | its workers | show the step's workers in Fleet
@@ -46,7 +46,7 @@ yes                | diff | approve | approve the change; apply the suggestion u
 yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
-yes_wide           | fleet worker inbox | for the run | allow it for the run; answer all alike
+yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all alike
 no                 | fleet worker | stop | deny its request; without one, stop it; again: kill
 no                 | diff | drop | drop the hunk; again: keep; delete the comments under the cursor
 no                 | compare | leave out | leave the hunk out
@@ -60,7 +60,7 @@ no_wide            | inbox | deny all | deny it for the run
 next               | fleet | needs you | next worker that needs you
 next               | worker | next error | next error or failed tool
 next               | diff | next new | next hunk not yet seen
-next               | compare | differ | next hunk where candidates differ
+next               | compare | next differing | next hunk where candidates differ
 next               | review | next open | next unresolved conflict
 next               | inbox | next | next unanswered item
 next               | plan | needs you | next step that needs you
@@ -82,15 +82,15 @@ steer              | review | ask agent | ask an agent for a proposal
 steer              | inbox | say | send the asking worker a message
 retry              | fleet worker diff compare review | retry | retry as it was
 retry              | inbox | retry | retry what failed
-retry_with         | six | retry with | retry with feedback
+retry_with         | six | feedback | retry with feedback
 pause              | fleet worker diff | pause | pause the worker; again: continue
 pause              | review | wait | land once your edits are out of the way; again: cancel
-pause              | inbox | put off | put the item off; again: bring it back
+pause              | inbox | snooze | snooze the item: move it to the end; again: bring it back
 pause_run          | all | pause run | pause the run; again: continue
 diff               | fleet worker inbox | diff | open its diff
-diff               | diff | against | compare with target, base, last attempt, last seen
-diff               | compare | pair | compare this pair directly; first, the taken composite
-diff               | review | sides | choose which sides to compare, or show the result
+diff               | diff | compare with | compare with target, base, last attempt, last seen
+diff               | compare | compare pair | compare this pair directly; first, the taken composite
+diff               | review | compare sides | choose which sides to compare, or show the result
 diff               | runs | compare | compare the two marked runs
 merge              | fleet worker diff inbox | review | open its review
 merge              | compare | review | open the composite's review
@@ -116,7 +116,7 @@ select             | fleet | range | start a range that marks tiles under the cu
 select             | worker diff compare | range | select a range of lines
 select             | review | lines | pick single lines
 select             | inbox | range | select a range of items
-pick               | fleet worker diff compare review inbox plan | pick | pick a worker by name
+pick               | fleet worker diff compare review inbox plan | worker | pick a worker by name
 new                | six | new worker | one more worker like this one
 new                | plan | new worker | one more worker in this step
 publish            | six | pull request | open a pull request
@@ -155,7 +155,7 @@ take_incoming      | review | incoming | take the incoming side
 take_both          | review | both | take both, target first
 take_both_reversed | review |  | take both, incoming first
 take_base          | review | base | restore the base, as it was before both
-take_first         | review | first | take the first proposal
+take_first         | review | first proposal | take the first proposal
 take_second        | review |  | take the second proposal
 take_third         | review |  | take the third proposal
 regenerate         | review | regenerate | regenerate the file, by its command

@@ -216,7 +216,7 @@ def _standing(worker: WorkerView) -> str:
     """Return how a change stands to its target, as far as somebody has looked."""
     if worker.behind:
         return f"{worker.behind} behind the target"
-    return "no conflict expected" if worker.is_radar_seen else "not yet compared with the others"
+    return "no conflict expected" if worker.is_radar_seen else "not yet checked for conflicts"
 
 
 _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, list[Row]]]] = {
@@ -263,7 +263,8 @@ def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
         case Phase.REVIEWING | Phase.LANDING if worker.in_the_way:
             return [("merge", "how to land"), ("diff", "diff")]
         case _ if step.is_choice_due:
-            return [("diff", "diff"), ("yes", "choose"), ("no", "reject")]
+            compares = ("go_compare", "compare")
+            return [("diff", "diff"), compares, ("yes", "choose"), ("no", "reject")]
         case _ if Badge.APPROVED in worker.badges:
             return [("land", "land"), ("diff", "diff")]
         case _:

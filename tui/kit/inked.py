@@ -10,6 +10,7 @@ from rich.segment import Segment
 from textual import events
 from textual.color import Color
 from textual.content import Content
+from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.selection import Selection
@@ -18,7 +19,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.ink import KEY, Ink, Role, Row, Span, row_width, text_of, width_of
-from tui.kit.ascii import ascii_row
+from tui.kit.ascii import ascii_row, ascii_text
 from tui.kit.bindings import pressed_by
 from tui.kit.palette import Palette
 from tui.kit.panes import Edge, Edged, edge_of
@@ -398,3 +399,12 @@ def _changed(y: int, old: Row, new: Row) -> Region:
     width = max(row_width(old), row_width(new))
     same_end = row_width(new[len(new) - last :]) if row_width(old) == row_width(new) else 0
     return Region(start, y, max(width - start - same_end, 0), 1)
+
+
+class AsciiOnly(LineFilter):
+    """Let nothing but ASCII reach the terminal, also from Textual's own widgets."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return segments of the same width."""
+        del background
+        return [segment._replace(text=ascii_text(segment.text)) for segment in segments]

@@ -17,6 +17,8 @@ from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event
 from textual.keys import _character_to_key
+from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -47,6 +49,53 @@ def paint_now(screen: Screen[Any]) -> None:
 def is_leaving(app: App[None]) -> bool:
     """Say whether an application was asked to end: keys that come now are for nothing."""
     return app._exit  # noqa: SLF001
+
+
+_DISPATCH = MessagePump._dispatch_message  # noqa: SLF001
+
+
+async def _dispatch(pump: MessagePump, message: Message) -> None:
+    """Dispatch a message; what it raises does not end the loop that takes the next one."""
+    try:
+        await _DISPATCH(pump, message)
+    except Exception as error:
+        if not isinstance(pump.app, Enduring):
+            raise
+        pump.app._handle_exception(error)  # noqa: SLF001
+
+
+class Enduring(App[None]):
+    """An application that says an error in a handler, a timer or a drawing, and goes on.
+
+    Textual hands each of them to one method, which ends the application. After an error in a
+    handler it also takes no more messages for that widget, screen or application.
+    """
+
+    _is_enduring = False
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        MessagePump._dispatch_message = _dispatch  # type: ignore[assignment, method-assign]  # noqa: SLF001
+        super().__init__(*args, **more)
+
+    def endures(self, error: Exception) -> bool:
+        """Say and keep an error; return whether the application can go on."""
+        del error
+        return False
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Go on where the error could be said; an error in saying it ends the application."""
+        if self._is_enduring or self._exit or not self._running:
+            super()._handle_exception(error)
+            return
+        self._is_enduring = True
+        try:
+            goes_on = self.endures(error)
+        except Exception as another:  # noqa: BLE001  it came while the first one was said
+            goes_on, error = False, another
+        finally:
+            self._is_enduring = False
+        if not goes_on:
+            super()._handle_exception(error)
 
 
 def send_to_terminal(app: App[None], sequence: str) -> None:

@@ -204,12 +204,10 @@ class Board(Screen[None]):
         self.draw()
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
+        """Draw for another size, of the screen or of a pane."""
         self.draw()
 
-    def on_scrolled_resized(self) -> None:
-        """Draw for another size of a pane."""
-        self.draw()
+    on_scrolled_resized = on_resize
 
     def draw(self) -> None:
         """Draw anew what differs; a pane may ask for it before others are there, or after."""
@@ -219,18 +217,19 @@ class Board(Screen[None]):
 
     def _draw(self, scene: Scene, cells: int) -> None:
         self.widths.apply()
-        is_low = self.size.height < _LOW
-        self._inked("#run").show(
-            banner_rows(scene.banner, cells, 1 if is_low else 3)
-            if scene.banner
-            else [self.subject(scene, cells)]
-        )
-        self.draw_panes(scene)  # before the bars: what can be done depends on what is seen
-        self._inked("#top").show([top_bar(scene, self.kind, cells, self.digits)])
+        rows = 1 if self.size.height < _LOW else 3
+        try:
+            said = banner_rows(scene.banner, cells, rows) if scene.banner else ()
+            self._inked("#run").show(said or [self.subject(scene, cells)])
+            self.draw_panes(scene)
+        finally:  # after the panes: what can be done depends on what is seen
+            self._draw_message(scene, cells)
+            self._inked("#top").show([top_bar(scene, self.kind, cells, self.digits)])
+            self._inked("#keys").show([footer(self._foot_hints(), self.key_of("help"), cells)])
+
+    def _draw_message(self, scene: Scene, cells: int) -> None:
         self._inked("#say").show(self._message_rows(scene, cells))
         self.set_class(bool(self.notice or self.ask), "-says")
-        help_key = self.session.keymap.shown("everywhere.help")
-        self._inked("#keys").show([footer(self._foot_hints(), help_key, cells)])
 
     def _inked(self, selector: str) -> Inked:
         return self.query_one(selector, Inked)
@@ -338,10 +337,8 @@ class Board(Screen[None]):
 
     def hand_on(self, idea: str) -> None:
         """Let the controllers do what this screen does only in part."""
-        for held in self.controllers:
-            if do := doer_of(held, idea):
-                do()
-                return
+        if do := next(filter(None, (doer_of(held, idea) for held in self.controllers)), None):
+            do()
 
     def does(self, kind: type[C]) -> C:
         """Return the controller of a kind."""
@@ -491,6 +488,12 @@ class Board(Screen[None]):
     def say_both(self, said: str, then: str, mark: Span | str = "") -> None:
         """Say what happened, and what follows from it: two sentences on the message line."""
         self.say(mark, *two_sentences(said, then))
+
+    def say_alone(self, said: str, then: str, mark: Span) -> None:
+        """Say both and draw nothing else: it may be the drawing that has failed."""
+        self.notice, self.notice_of = words(mark, *two_sentences(said, then)), None
+        self.noticed_at = monotonic()
+        self._draw_message(self.session.scene(), self.size.width)
 
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
         """Say what was refused, why, and what helps."""

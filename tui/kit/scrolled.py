@@ -173,9 +173,12 @@ class MapBar(ScrollBarRender):
         self.edge = edge
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield a cell for each row; those on screen can be dragged, and what is marked clicked."""
+        """Yield a cell for each row; those on screen can be dragged, and what is marked clicked.
+
+        Where every row is on screen, there is nothing to scroll and nothing to see.
+        """
         view, height = self.view, options.height or console.height
-        edge = tuple(self.edge(height))
+        edge = tuple(self.edge(height)) if view.count > height else (Span(" "),) * height
         shown = ascii_row(edge) if view.painter.is_ascii else edge
         begin, end = (row * height // max(view.count, 1) for row in view.seen_rows)
         segments = []

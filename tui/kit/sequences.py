@@ -7,18 +7,17 @@ key waits until what the one before it began is over; and a sequence is a bindin
 from collections.abc import Sequence
 
 from textual import events
-from textual.app import App
 from textual.binding import ActiveBinding
 from textual.reactive import var
 from textual.widget import Widget
 
 from tui.kit.ahead import KeysFree, TypeAhead, Typed
-from tui.kit.private import hand_to, is_leaving, paint_now
+from tui.kit.private import Enduring, hand_to, is_leaving, paint_now
 
 _ANY_SIGN = "a"
 
 
-class Sequences(App[None]):
+class Sequences(Enduring):
     """An application that hears keys one after another, and sequences of keys as bindings."""
 
     sequence = var("")

@@ -139,7 +139,9 @@ class Session:
     comments: list[Comment] = field(default_factory=list)
     last_comment: int = 0
     """The number of the newest comment that was sent: no other one is called so."""
-    put_off: set[str] = field(default_factory=set)
+    snoozed: set[str] = field(default_factory=set)
+    asked_at: dict[object, float] = field(default_factory=dict)
+    """When each question was on screen as a whole for the first time."""
     risen: frozenset[tuple[str, str]] = frozenset()
     drafts: dict[str, str] = field(default_factory=dict)
     left_at: float | None = None
@@ -340,10 +342,10 @@ class Session:
         return None
 
     def inbox(self) -> list[WorkerView]:
-        """Return who waits for a human, those put off last."""
+        """Return who waits for a human, snoozed ones last."""
         run = self.run
         waiting = bands_of(run)[Band.NEEDS_YOU] if run else []
-        return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
+        return sorted(waiting, key=lambda worker: worker.worker in self.snoozed)
 
     def keep_filter(self, text: str) -> None:
         """Keep a filter for the next time, the latest last; `name=…` keeps it by that name."""

@@ -1,7 +1,8 @@
 """Begin work of the console beside everything else; an error of ours in it ends nothing.
 
 Textual ends the whole console when one of its workers raises. So every worker of ours begins here:
-what it raises is said on screen and kept in a log, and all other panes go on.
+what it raises is said on screen and kept in a log, and all other panes go on. What a handler, a
+timer or a drawing raises comes the same way, by `tui/kit/private.py::Enduring`.
 """
 
 from __future__ import annotations
@@ -65,11 +66,45 @@ def begin_work(
     node.run_worker(wanted, group=group, exclusive=exclusive)
 
 
-def keep_trace(log: Path, error: BaseException) -> bool:
-    """Write an error and where it came from behind what a log holds; return whether it could be."""
+class Failures(list[Exception]):
+    """Errors of ours that ended no more than what they came from, each of them once."""
+
+    log = ""
+    """The file with their traces; empty where there is none."""
+
+    def keep(self, error: Exception, write: Callable[[Exception], str]) -> str:
+        """Write an error down if none came from there before; return the file."""
+        if _origin(error) not in map(_origin, self):
+            self.append(error)
+            self.log = write(error)
+        return self.log
+
+    def parting(self) -> str:
+        """Return what to say of them once the terminal is the shell's again."""
+        from tui.words.figures import some  # noqa: PLC0415  few consoles need it
+
+        many = some(len(self), "internal error")
+        if not self or self.log:
+            return f"the console had {many}; the traceback is in {self.log}" if self else ""
+        return "\n".join((f"the console had {many}:", *map(_trace_of, self)))
+
+
+def _origin(error: BaseException) -> tuple[object, ...]:
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return type(error), trace and (trace.tb_frame.f_code, trace.tb_lineno)
+
+
+def _trace_of(error: BaseException) -> str:
     from traceback import format_exception  # noqa: PLC0415  few consoles need it
 
-    text = "".join(format_exception(error)).encode(errors="backslashreplace")
+    return "".join(format_exception(error))
+
+
+def keep_trace(log: Path, error: BaseException) -> bool:
+    """Write an error and where it came from behind what a log holds; return whether it could be."""
+    text = _trace_of(error).encode(errors="backslashreplace")
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         with os.fdopen(os.open(log, flags, 0o600), "ab") as file:

@@ -157,6 +157,7 @@ def clean_code_block(text: str) -> str:
     return "\n".join(map(clean_code, text.split("\n")))
 
 
+@lru_cache(maxsize=32)  # each view of a run brings it anew, and none but its agent bounds it
 def clean_asked(text: str) -> str:
     """Return the whole of what is asked: nothing is cut, and each hidden character is drawn.
 

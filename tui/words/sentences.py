@@ -4,7 +4,7 @@ A key stands in a sentence as its idea, `{land}`: a key file can bind another ke
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.messages.results import Badge, StepView, WorkerView
 from engine.messages.served import ServedState
@@ -27,8 +27,8 @@ from tui.words.standing import is_in_plain_folder, short_name
 
 KeyOf = Callable[[str], str]
 """Return the key of an idea, as it is written on screen."""
-_Said = tuple[str, str]
-"""The sentence itself, and in muted ink what follows from it."""
+_Said = tuple[str, ...]
+"""The sentence itself, and what may follow from it: the first whose keys all work now."""
 
 _IDEA = re.compile(r"\{(\w+)\}")
 _ENDS = (".", "?", "!", "…", ":")
@@ -56,7 +56,10 @@ def with_keys(said: str, key_of: KeyOf) -> str:
 
 
 def sentence_of(worker: WorkerView, step: StepView, now: float, key_of: KeyOf) -> Row:
-    """Return what is true of a worker, and what happens next."""
+    """Return what is true of a worker, and what happens next.
+
+    `key_of` returns nothing for an idea that cannot be done now: no sentence names its key.
+    """
     name = Span(f"{worker.step}/", TEXT), Span(short_name(worker, step), BOLD)
     if worker.questions and not worker.phase.is_settled:
         mark = Span("? ", Ink(Role.WAITING, bold=True))
@@ -66,10 +69,16 @@ def sentence_of(worker: WorkerView, step: StepView, now: float, key_of: KeyOf) -
         is_over = worker.served.state is ServedState.ENDED
         follows = "{serve} starts it again." if is_over else "{serve} stops it."
         program = Span(f": its program {served_text(worker.served)} ", TEXT)
-        return words(*name, program, with_keys(follows, key_of))
+        return words(*name, program, _that_works((follows,), key_of))
     told = _TOLD.get(worker.phase, _running)
-    fact, follows = told(worker, step, now)
-    return words(*name, Span(f"{fact} ", TEXT), with_keys(follows, key_of))
+    fact, *options = told(worker, step, now)
+    return words(*name, Span(f"{fact} ", TEXT), _that_works(options, key_of))
+
+
+def _that_works(options: Sequence[str], key_of: KeyOf) -> str:
+    """Return the first sentence whose keys all do something now."""
+    works = (one for one in options if all(map(key_of, _IDEA.findall(one))))
+    return with_keys(next(works, ""), key_of)
 
 
 def nothing_here(said: str, scene: Scene) -> list[Row]:
@@ -105,11 +114,16 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
     if Badge.APPROVED in worker.badges:
         return " is approved.", "{land} lands it."
     if undone := undone_text(worker):
-        return f": {undone}.", "It can land again: {yes}, then {land}."
+        approves = "It can land again: {yes} approves it."
+        return f": {undone}.", approves, "It can land again; {diff} opens its diff."
     if step.is_choice_due:
-        others = "The others stay on their branches when you choose."
-        return f" is one of {len(step.workers)} candidates.", others
-    return " waits for your review.", "It holds no slot; {diff} opens its diff."
+        fact = f" is one of {len(step.workers)} candidates."
+        return fact, "{go_compare} compares them.", "The others stay on their branches."
+    return (
+        " waits for your review.",
+        "{yes} approves it.",
+        "It holds no slot; {diff} opens its diff.",
+    )
 
 
 def _landing(worker: WorkerView, step: StepView, now: float) -> _Said:

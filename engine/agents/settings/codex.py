@@ -200,7 +200,7 @@ def _provider(request: LaunchRequest, config: Record) -> Record:
         raise AgentError(
             f"your settings name the model provider {name!r} but do not describe it",
             hint=f"Describe [model_providers.{name}] in ~/.codex/config.toml: plait uses no "
-            f"other provider.",
+            "other provider.",
         )
     return {}
 

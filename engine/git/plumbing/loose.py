@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def write_commits(objects: Path, contents: Mapping[str, bytes]) -> None:
-    """Put commits, by their ids, into a folder of ours that git is asked to look for objects in."""
+    """Put commits, by their ids, into a folder of ours where git looks for objects."""
     for oid, content in contents.items():
         place = objects / oid[:2] / oid[2:]
         if not place.exists():

@@ -26,7 +26,7 @@ _PASSING_S = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class StaleLocks:
-    """The locks found after a death: those removed, and those left because they may be live."""
+    """The locks found after a crash: those removed, and those left because they may be live."""
 
     removed: tuple[str, ...]
     kept: tuple[tuple[str, str], ...]

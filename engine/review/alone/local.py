@@ -152,12 +152,8 @@ class MergeReview(ABC):
             )
         async with self._lock:
             review = await self._load()
-            inquiry = review.ask(action, by=by, is_ahead=is_ahead)
-            try:
+            with review.asking_about(action, by=by, is_ahead=is_ahead) as inquiry:
                 await self._save(review, review.session)
-            except BaseException:
-                del review.asking[inquiry.key]
-                raise
             self._tell(await self._shown(review))
         return inquiry, by
 
@@ -243,8 +239,9 @@ class MergeReview(ABC):
                 hint="Look at the conflicts again, then continue.",
             )
         view = await self._shown(review)
-        await self._put(review, tree)
+        # First: if it fails, the error says truly that nothing was changed.
         await self.memory.learn(review.session, note=f"in {view.doing} of {view.incoming}")
+        await self._put(review, tree)
         await self._forget(review)
         return replace(view, is_finished=True, tree=tree)
 

@@ -7,6 +7,7 @@ of file, `engine.store.layout` knows their paths.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import NoSuchRun, StoreError
@@ -36,7 +37,8 @@ class SqliteStore:
 
     def keep_summaries(self) -> None:
         """Write down what is known of the runs at a glance, so that the next process reads less."""
-        self._summaries.keep(map(self._layout.run, self.names()))
+        with suppress(OSError):  # nobody waits for it: the next process reads more
+            self._summaries.keep(map(self._layout.run, self.names()))
 
     def names(self) -> list[RunId]:
         """Return the name of every run, in no order; nothing of it is read."""

@@ -55,6 +55,17 @@ def test_a_refusal_that_was_overcome_is_none() -> None:
     assert reader.finish(Ending(exit_code=0)).ok
 
 
+def test_a_command_that_could_not_be_started_is_no_agent_to_install() -> None:
+    _, request = launched("aider")
+    ending = Ending(not_started="No such file or directory")
+    said = [
+        reader.finish(ending).error
+        for reader in (shell_parser(request), adapter_named("aider").parser(request))
+    ]
+    why = "could not be started: No such file or directory"
+    assert said == [f"the command {why}", f"the agent {why}; `plait agents` lists installed agents"]
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [

@@ -1,5 +1,7 @@
 """A rule for a part of a command allows no other command, and a denied one is found anywhere."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.agents.contract import LaunchRequest
@@ -51,6 +53,28 @@ def test_a_denied_command_is_found_behind_another(command: str) -> None:
     request = launched(("*",), ("Bash(rm *)",))
     assert decide(request, "Bash", command) == (False, "Bash(rm *)")
     assert decide(request, "Bash", "git rm x") == (True, "*")
+
+
+@pytest.mark.parametrize(
+    ("tool", "detail"),
+    [
+        ("Edit", "keys/a"),
+        ("Edit", "src/../keys/a"),
+        ("Edit", "src/my code/../../keys/a"),
+        ("Edit", "./keys//a"),
+        ("Edit", "/work space/keys/a"),
+        ("Edit", "/work space/src/../keys/a"),
+        ("Bash", "cat src/../keys/a"),
+        ("Bash", "cat ok && cat src/../keys/a"),
+    ],
+)
+def test_a_denied_path_is_found_however_it_is_written(tool: str, detail: str) -> None:
+    request = replace(
+        launched(("*",), ("Edit(keys/*)", "Bash(cat keys/*)")), workspace="/work space"
+    )
+    assert decide(request, tool, detail) in {(False, one) for one in request.permissions.deny}
+    assert decide(request, tool, detail.replace("keys", "keys.py")) == (True, "*")
+    assert decide(request, tool, "https://keys/a") == (True, "*")
 
 
 def test_a_path_is_covered_as_it_is_written() -> None:

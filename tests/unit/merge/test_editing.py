@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.merge import ConflictKind, FileConflict, FileSide, OwnText, Pick, ResolutionSession
-from tests.support.merge_texts import patient
 
 PATH = b"a.py"
 BASE = b"one\ntwo\nthree\nfour\nfive\n"
@@ -161,7 +160,6 @@ def test_written_hunks_are_carried_over_to_a_target_that_moved(session: Resoluti
 TEXTS = st.lists(st.sampled_from([b"a\n", b"two\n", b"TWO\n", b"\n"]), max_size=3).map(b"".join)
 
 
-@patient
 @given(TEXTS, TEXTS)
 def test_what_is_written_for_every_hunk_is_what_the_file_holds(first: bytes, second: bytes):
     session = ResolutionSession((make(),))
@@ -169,7 +167,6 @@ def test_what_is_written_for_every_hunk_is_what_the_file_holds(first: bytes, sec
     assert content(session.edited(PATH, edited)) == edited
 
 
-@patient
 @given(st.lists(st.sampled_from(list(Pick)[:4]), min_size=2, max_size=2))
 def test_what_an_editor_is_given_is_the_result_when_all_is_decided(picks: list[Pick]):
     session = ResolutionSession((make(),))

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from engine.merge import MarkedLine, changed_words, combine, compare
 from engine.merge.words import tokens
-from tests.support.merge_texts import patient
 
 
 def marked(before: str, after: str) -> tuple[list[str], list[str]]:
@@ -85,13 +84,11 @@ def test_words_are_combined_unless_both_changed_one(
     assert combined == (None if result is None else result.encode())
 
 
-@patient
 @given(st.binary(max_size=200))
 def test_tokens_joined_are_the_text(text: bytes):
     assert b"".join(tokens(text)) == text
 
 
-@patient
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_marks_lie_within_their_lines_and_do_not_overlap(before: str, after: str):
     words = changed_words(before.encode(), after.encode())
@@ -101,7 +98,6 @@ def test_marks_lie_within_their_lines_and_do_not_overlap(before: str, after: str
         assert all(0 <= place <= len(text) for place in flat)
 
 
-@patient
 @given(st.lists(st.sampled_from([b"a b\n", b"a c\n", b"x\n", b"\n"]), max_size=8))
 def test_a_comparison_holds_both_texts(lines: list[bytes]):
     base = [b"a b\n", b"x\n", b"x\n"]

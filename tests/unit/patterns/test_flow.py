@@ -88,13 +88,17 @@ async def test_stages_bounds_the_items_on_their_way():
 
 async def test_balanced_by_load_gives_to_whoever_is_free():
     shares: dict[str, list[int]] = {"quick": [], "slow": []}
+    others_are_done = anyio.Event()
 
-    async def work(name: str, seconds: float, item: int) -> str:
+    async def work(name: str, item: int) -> str:
         shares[name].append(item)
-        await anyio.sleep(seconds)
+        if name == "slow":
+            await others_are_done.wait()
+        elif item == 5:
+            others_are_done.set()
         return f"{name}:{item}"
 
-    members = {"slow": partial(work, "slow", 0.2), "quick": partial(work, "quick", 0.01)}
+    members = {"slow": partial(work, "slow"), "quick": partial(work, "quick")}
     answers = await balanced(members, range(6))
     assert shares == {"slow": [0], "quick": [1, 2, 3, 4, 5]}
     assert answers[:2] == ["slow:0", "quick:1"]

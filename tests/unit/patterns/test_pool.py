@@ -86,8 +86,10 @@ async def test_a_member_that_failed_is_replaced(agent: Member):
 
 async def test_a_member_that_was_cancelled_is_replaced(agent: Member):
     async with Pool(agent, size=1) as pool:
-        with anyio.move_on_after(0.01):
-            await pool.run("hang")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.run, "hang")
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
         assert agent.living == set()
         assert await pool.run("a") == "2:a"
 

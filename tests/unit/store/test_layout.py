@@ -75,3 +75,10 @@ def test_workspaces_of_equal_names_are_kept_apart(tmp_path: Path):
     assert bare.name.startswith("bare-")
     assert one == workspace_root(tmp_path / "a/../a/my repo/.git", home)
     assert workspace(one, ATTEMPT) == one / "a1b2/implement/worker_2/attempt_3"
+
+
+def test_workspaces_are_named_by_the_path_that_git_writes_down(tmp_path: Path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "state").symlink_to("disk")
+    root = workspace_root(tmp_path / "repo/.git", tmp_path / "state")
+    assert root.parent == (tmp_path / "disk").resolve()

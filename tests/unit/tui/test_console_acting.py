@@ -34,7 +34,7 @@ from engine.messages.events import Delivery, Steered, Told
 from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import opened
+from tests.support.consoles import opened, read
 from tests.support.world import NOW, FakePort, changed, csvlite, worker
 from tui.app import Options
 
@@ -55,7 +55,7 @@ def _port(**more: object) -> FakePort:
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["a card", "below a table"])
 async def test_a_allows_what_is_asked_in_full_on_the_screen(size: tuple[int, int]):
-    async with opened(size=size) as console:
+    async with opened(size=size, options=read()) as console:
         await console.do("yes")
         assert console.port.commands == [
             Answer(worker=ASKING, answer="allow", question="q1", asked=PIP, run="2f1c")
@@ -64,7 +64,7 @@ async def test_a_allows_what_is_asked_in_full_on_the_screen(size: tuple[int, int
 
 
 async def test_a_for_the_run_says_so():
-    async with opened() as console:
+    async with opened(options=read()) as console:
         await console.do("yes_wide")
         assert console.port.commands[0] == Answer(
             worker=ASKING,
@@ -81,7 +81,7 @@ async def test_a_question_that_is_cut_off_is_opened_before_it_can_be_allowed():
         id="q9", text="\n".join(f"line {n}" for n in range(90)), asked_at=NOW, is_permission=True
     )
     view = changed(csvlite(), ASKING, questions=(long,))
-    async with opened(view) as console:
+    async with opened(view, options=read()) as console:
         await console.do("yes")
         assert console.screen.kind == "inbox"
         await console.do("yes")
@@ -462,7 +462,7 @@ async def test_an_engine_that_is_gone_refuses_and_is_called_lost():
         console.port.tell()
         await console.shows("NO ENGINE  for ")
         console.port.is_gone = False
-        await console.until(lambda: "NO ENGINE" not in console.text, 8)
+        await console.until(lambda: "NO ENGINE" not in console.text)
 
 
 async def test_a_question_in_words_is_answered_in_words():

@@ -1,7 +1,6 @@
 """A human answers agents where their questions are seen: by a digit, in words, for several."""
 
 from dataclasses import replace
-from itertools import count
 
 import pytest
 
@@ -9,7 +8,7 @@ from engine.messages.asked import Question
 from engine.messages.commands import Answer
 from engine.messages.results import EngineView
 from engine.phases import Phase
-from tests.support.consoles import Console, opened
+from tests.support.consoles import Console, opened, read
 from tests.support.mouse import click
 from tests.support.world import NOW, changed, csvlite, worker
 from tui.app import Options
@@ -26,12 +25,6 @@ PIP = Question(
     command="pip install x",
     is_editable=True,
 )
-
-
-def read() -> Options:
-    """Return options of a console in which everything has been read: its clock leaps."""
-    ticks = count(step=3)
-    return Options(clock=lambda: NOW + next(ticks), is_plain=False, has_truecolor=True)
 
 
 def asking(*questions: Question) -> EngineView:
@@ -121,6 +114,56 @@ async def test_an_answer_is_clicked():
     async with opened(asking(WHICH), options=read()) as console:
         await click(console, "drop it")
         assert answers(console) == [(ASKS, "drop it", "q9")]
+
+
+@pytest.mark.parametrize("idea", ["yes", "yes_wide"])
+@pytest.mark.parametrize("screen", ["go_fleet", "go_inbox", "go_worker"])
+async def test_a_key_allows_no_request_that_only_just_came(screen: str, idea: str):
+    async with opened(asking(PIP)) as console:
+        await console.do(screen, idea)
+        assert answers(console) == []
+        await console.shows("This request just appeared. Allow it")
+        await console.press("n")
+        assert answers(console) == []
+        await console.do(idea)
+        await console.press("y")
+        assert answers(console) == [(ASKS, "allow", "q1")]
+
+
+async def test_a_click_allows_no_request_that_only_just_came():
+    async with opened(asking(PIP)) as console:
+        await click(console, "allow once")
+        await console.shows("This request just appeared. Allow it once?")
+        assert answers(console) == []
+
+
+async def test_a_request_that_was_read_on_one_screen_is_allowed_on_another():
+    now = [NOW]
+    options = Options(clock=lambda: now[0], is_plain=False, has_truecolor=True)
+    async with opened(asking(PIP), options=options) as console:
+        await console.until(lambda: bool(console.app.session.asked_at))
+        now[0] += 2.1
+        await console.do("go_inbox", "yes")
+        assert answers(console) == [(ASKS, "allow", "q1")]
+        again = changed(console.port.shown, ASKS, questions=(replace(PIP, id="q2"),))
+        await console.tell(replace(again, at=NOW + 9))
+        await console.do("yes")
+        assert answers(console) == [(ASKS, "allow", "q1")], "it asks something else now"
+
+
+async def test_a_request_that_comes_under_the_cursor_by_itself_is_read_anew():
+    now, view = [NOW], three(PIP, PIP)
+    options = Options(clock=lambda: now[0], is_plain=False, has_truecolor=True)
+    async with opened(view, options=options) as console:
+        for name in ("port/worker_8", "port/worker_7"):
+            console.screen.point_at(name)
+            await console.do("go_inbox")
+        now[0] += 2.1
+        await console.do("yes")
+        await console.tell(replace(changed(view, "port/worker_7", questions=()), at=NOW + 1))
+        await console.until(lambda: console.app.session.worker != "port/worker_7")
+        await console.do("yes")
+        assert [one for one, *_ in answers(console)] == ["port/worker_7"]
 
 
 @pytest.mark.parametrize("screen", ["go_fleet", "go_inbox", "go_worker"])

@@ -1,8 +1,9 @@
 """An error of ours in one pane is said and kept, and the console goes on."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -13,6 +14,7 @@ from tests.support.consoles import Console, opened
 from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.app import Options
 from tui.kit.working import keep_trace
+from tui.screens.fleet.pane import WorkerTile
 
 pytestmark = pytest.mark.anyio
 _TUI = Path(__file__).parents[3] / "tui"
@@ -70,7 +72,10 @@ async def test_a_group_of_one_is_said_as_what_is_in_it():
 async def test_work_of_a_group_still_takes_the_place_of_earlier_work():
     ends: list[str] = []
 
+    begun = anyio.Event()
+
     async def waiting() -> None:
+        begun.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -81,7 +86,7 @@ async def test_work_of_a_group_still_takes_the_place_of_earlier_work():
 
     async with opened() as console:
         console.screen.begin(waiting, group="one", exclusive=True)
-        await console.pilot.pause()
+        await begun.wait()
         console.screen.begin(done, group="one", exclusive=True)
         await console.until(lambda: len(ends) == 2)
         assert sorted(ends) == ["cancelled", "done"]
@@ -102,6 +107,60 @@ async def test_the_console_listens_again_after_an_error_of_ours(monkeypatch: pyt
         await console.tell(view)
         await console.until(lambda: console.app.session.view.at == view.at)
         failures(console)
+
+
+class Breaks:
+    """A part of the console that fails as long as it is broken."""
+
+    def __init__(self, works: Callable[..., object]) -> None:
+        self.works = works
+        self.is_broken = True
+
+    def __call__(self, *given: object) -> object:
+        if self.is_broken:
+            raise ZeroDivisionError("at\x1b[2J once")
+        return self.works(*given)
+
+
+SAID = "internal error in plait: ZeroDivisionError: at once"
+BROKEN = "ZeroDivisionError('at\\x1b[2J once')"
+PLACES = {
+    "a key": lambda console: (console.screen, "do_more", partial(console.do, "more")),
+    "a drawing": lambda console: (console.screen, "draw_panes", partial(console.do, "down")),
+    "a sentence": lambda console: (console.screen, "subject", partial(console.do, "down")),
+    "a timer": lambda console: (console.app.session, "rest", console.pilot.pause),
+    "a message": lambda console: (console.app, "_call_attention", partial(console.tell, LATER)),
+    "a widget": lambda console: (WorkerTile, "draw", partial(console.tell, LATER)),
+}
+LATER = changed(csvlite(at=NOW + 5), "tests/worker_1", phase=Phase.FAILED, tool="later")
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_an_error_anywhere_is_said_once_and_the_console_goes_on(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if place == "a timer":
+        monkeypatch.setattr("tui.app._TICK_S", 0.05)
+    options = Options(clock=lambda: NOW, is_plain=False, memory=tmp_path / "console.json")
+    async with opened(options=options) as console:
+        owner, name, cause = PLACES[place](console)
+        breaks = Breaks(getattr(owner, name))
+
+        def part(*given: object) -> object:
+            return breaks(*given)
+
+        monkeypatch.setattr(owner, name, part)
+        await cause()
+        await console.until(lambda: bool(console.app.failures))
+        await console.shows(SAID)
+        breaks.is_broken = False
+        await console.do("go_inbox")
+        assert console.screen.kind == "inbox"
+        await console.do("go_fleet")
+        await console.shows("implement")
+        assert failures(console) == [BROKEN]
+        log = (tmp_path / "console.log").read_text()
+        assert log.count("ZeroDivisionError: at") == 1
 
 
 def test_a_trace_never_grows_without_end_and_follows_no_link(tmp_path: Path):

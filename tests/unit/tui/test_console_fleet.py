@@ -3,7 +3,7 @@
 import pytest
 
 from engine.phases import Phase
-from tests.support.consoles import Console, opened
+from tests.support.consoles import Console, opened, read
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.world import NOW, changed, csvlite, many
 from tui.screens.fleet.pane import FleetPane, WorkerTile
@@ -42,7 +42,7 @@ async def test_a_click_on_a_tile_puts_the_cursor_there_and_a_second_one_opens_it
 
 
 async def test_a_key_on_a_card_can_be_clicked_and_means_that_card():
-    async with opened() as console:
+    async with opened(options=read()) as console:
         await click(console, "R with feedback")
         assert console.app.session.worker == FAILED
         await console.until(lambda: console.screen.box.writing is not None)

@@ -7,7 +7,7 @@ import pytest
 from engine.messages.asked import Question
 from engine.messages.commands import Answer
 from engine.messages.results import EngineView
-from tests.support.consoles import Console, opened
+from tests.support.consoles import Console, opened, read
 from tests.support.world import NOW, changed, csvlite
 from tui.kit.scrolled import Rows
 from tui.words import clean
@@ -52,7 +52,7 @@ def allowed(console: Console) -> list[str | None]:
     ],
 )
 async def test_what_is_hidden_is_drawn_before_it_is_allowed(screen: str, command: str, drawn: str):
-    async with opened(asking(command)) as console:
+    async with opened(asking(command), options=read()) as console:
         await console.do(screen)
         await console.shows(drawn)
         await console.do("yes")
@@ -61,7 +61,7 @@ async def test_what_is_hidden_is_drawn_before_it_is_allowed(screen: str, command
 
 async def test_cleaned_as_other_texts_it_would_be_allowed_unseen(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(clean, "clean_asked", clean.clean_block)
-    async with opened(asking(HIDDEN)) as console:
+    async with opened(asking(HIDDEN), options=read()) as console:
         assert "rm -rf" not in console.text
         await console.do("yes")
         assert allowed(console) == [f"Bash: {HIDDEN}"]
@@ -69,7 +69,7 @@ async def test_cleaned_as_other_texts_it_would_be_allowed_unseen(monkeypatch: py
 
 async def test_a_line_of_any_length_is_read_to_its_end_before_it_is_allowed():
     command = f"true {'x' * (clean.LONGEST + 100)}; rm -rf ~"
-    async with opened(asking(command)) as console:
+    async with opened(asking(command), options=read()) as console:
         await console.do("yes")
         assert allowed(console) == []
         await console.do("go_inbox", "yes")

@@ -8,7 +8,7 @@ from engine.limits import Dimension, Enforcement, Level
 from engine.messages.asked import Question
 from engine.messages.commands import Answer
 from engine.messages.results import EngineView
-from tests.support.consoles import opened
+from tests.support.consoles import opened, read
 from tests.support.mouse import at, click, drag, wheel
 from tests.support.world import NOW, changed, csvlite, many
 from tui.ink import text_of
@@ -124,7 +124,7 @@ async def test_only_the_runs_on_screen_are_drawn():
 
 
 async def test_an_item_is_chosen_with_a_click_and_its_answer_too():
-    async with opened() as console:
+    async with opened(options=read()) as console:
         await console.do("go_inbox")
         await click(console, "port/cli.py")
         assert console.app.session.worker == FAILED
@@ -145,6 +145,8 @@ async def test_a_click_allows_no_question_that_was_not_read_to_its_end():
         pane = console.screen.query_one("#detail", Rows)
         await wheel(console, 60, x=90)
         await console.until(lambda: pane.scroll_y == pane.max_scroll_y)
+        await console.do("yes")
+        await console.shows("This request just appeared")
         await console.do("yes")
         assert [type(command).__name__ for command in console.port.commands] == ["Answer"]
 

@@ -124,8 +124,7 @@ async def test_a_long_log_comes_in_pieces_and_whole():
         await console.until(
             lambda: (
                 bool(screen.reading.log.lines) and "test_2999" in screen.reading.log.lines[-1].text
-            ),
-            20,
+            )
         )
 
 
@@ -180,7 +179,7 @@ async def test_the_inbox_answers_in_place_and_goes_on_to_the_next():
     async with opened(port=_port()) as console:
         await console.do("go_inbox")
         await console.shows("WHAT IT COULD TOUCH", "own worktree", "JUST BEFORE", "3 wait for you")
-        await console.do("yes")
+        await console.do("yes", "yes")  # it has only just appeared
         answered = changed(csvlite(at=NOW + 1), "implement/worker_2", questions=())
         asked = Answered(
             worker="implement/worker_2", attempt=1, question="q1", answer="allow", by="you"
@@ -189,7 +188,7 @@ async def test_the_inbox_answers_in_place_and_goes_on_to_the_next():
         await console.shows("2 wait for you", "1 answered", "ANSWERED", "port/cli.py")
 
 
-async def test_an_item_put_off_goes_to_the_end_and_comes_back():
+async def test_a_snoozed_item_goes_to_the_end_and_comes_back():
     async with opened() as console:
         await console.do("go_inbox", "pause")
         await console.shows("LATER")
@@ -242,7 +241,7 @@ async def test_nothing_lights_up_where_nothing_moves():
 async def test_an_empty_inbox_says_so_and_where_to_go():
     async with opened(many(1)) as console:
         await console.do("go_inbox")
-        await console.shows("Nothing waits for you.", "back to the fleet")
+        await console.shows("Nothing waits for you.", "goes back to Fleet")
 
 
 async def test_the_plan_shows_steps_time_and_the_step_under_the_cursor():
@@ -563,8 +562,8 @@ async def test_the_first_frame_stays_as_it_is_until_the_engine_is_reached(
 ):
     port = FakePort(csvlite())
     app = _Keeping(None, options=Options(clock=lambda: NOW, is_plain=False, has_truecolor=True))
-    async with app.run_test(size=size) as pilot:
-        console = await Console(app, pilot, port).until(app.has_painted.is_set)
+    async with app.run_test(size=size):
+        console = await Console(app, port).until(app.has_painted.is_set)
         assert console.screen.kind == "fleet"
         now = [console.screen.query_one(f"#{bar}", Inked).text for bar in ("top", "say", "keys")]
         assert app.bars == now

@@ -139,7 +139,7 @@ _moves = st.tuples(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.sampled_from(["no", "retry", "land", "yes"]), _moves), max_size=6),
     st.sampled_from(["fleet", "worker", "diff"]),

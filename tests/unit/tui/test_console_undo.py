@@ -47,7 +47,7 @@ async def lands(console: Console) -> None:
     await console.do("land")
     if "could not be shown" in console.text:
         await console.press("y")
-    await console.until(lambda: isinstance(console.port.commands[-1], Land))
+    await console.until(lambda: any(isinstance(one, Land) for one in console.port.commands))
     await console.tell(changed(later(console), REVIEW, phase=Phase.LANDED, landed="abc"))
     await console.shows("landed as abc")
 

@@ -18,7 +18,7 @@ _DIALOGS = {"leave": "q", "help": "question_mark", "palette": "colon", "start": 
 async def bare_cells(console: Console) -> int:
     """Return how many cells of the dialog on screen have the ground of a screen."""
     box = console.app.screen.query_one(".box").region
-    ground = Color.parse(console.app.palette.theme.colours[Role.BACKGROUND]).triplet
+    ground = Color.parse(console.app.palette.theme.colors[Role.BACKGROUND]).triplet
     strips = strips_on(console.app)[box.y : box.bottom]
     return sum(
         len(text)

@@ -62,6 +62,20 @@ async def test_a_click_on_a_file_goes_to_it_and_one_on_a_line_to_that():
         await console.shows("▌M reader.py", "+         field = self._undouble")
 
 
+def _of_lines(count: int) -> ChangeDiff:
+    lines = tuple(DiffLine(Sign.ADDED, f"line {n}", None, n) for n in range(count))
+    file = FileDiff(path="src/new.py", hunks=(Hunk(where="f()", lines=lines),))
+    return ChangeDiff(against="main", files=(file,) if lines else ())
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "Nothing differs"), (5, "f()"), (100, "f()")])
+async def test_a_scrollbar_stands_only_where_there_is_something_to_scroll(count: int, shown: str):
+    async with opened(port=_port(_of_lines(count)), size=WIDE) as console:
+        await _opened(console, shown)
+        bar = "".join(line.ljust(WIDE[0])[-2] for line in console.text.split("\n")[3:-3])
+        assert bool(bar.strip()) is (count == 100), console.text
+
+
 async def test_two_clicks_fold_a_hunk_and_two_more_unfold_it():
     async with opened(port=_port()) as console:
         await _opened(console)

@@ -24,6 +24,8 @@ from engine.messages.diffs import ChangeDiff, FileDiff, FileKind, FileSides
 from tests.support import world
 from tests.support.pictures import png
 from tui.app import Options, PlaitApp
+from tui.screens.diff import graphics
+graphics._ANSWER_S = 60  # the test is the terminal, and others may compute beside it
 file = FileDiff(path="logo.png", kind=FileKind.BINARY, is_binary=True, is_picture=True,
                 note="PNG picture, of 4 by 2 pixels")
 port = world.FakePort(
@@ -229,7 +231,7 @@ def test_a_picture_is_drawn_and_the_screen_is_as_before_when_it_is_closed(
     assert (b"\x1b_Ga=d,d=A" in console.written[start:left]) is is_kitty
     console.wait_written_after(left, b"\x1b[?1049h")
     again = left + console.written[left:].rindex(b"\x1b[?1049h")
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while _shown(console.written[again:]) != before and time.monotonic() < until:
         console.read_until(b"\0 no console writes this", 0.1)
     assert _shown(console.written[again:]) == before  # from nothing: all of it was drawn anew

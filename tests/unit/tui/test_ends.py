@@ -100,7 +100,7 @@ async def test_a_log_and_a_list_say_it_too():
         await console.do("last", "next")
         await console.shows("no more errors down")
         await console.do("go_inbox")
-        await console.shows("put off")
+        await console.shows("snooze")
         await console.do("last", "next")
         await console.shows("no more unanswered items down")
 

@@ -11,6 +11,7 @@ from textual import keys
 from textual.app import App
 from textual.binding import Binding
 from textual.drivers import _writer_thread, linux_driver
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, TextArea
@@ -69,6 +70,9 @@ REASONS = {
     "paint_now": lambda: hasattr(Screen, "paint") or hasattr(Screen, "update_now"),
     "is_leaving": lambda: hasattr(App, "is_leaving") or hasattr(App, "is_exiting"),
     "send_to_terminal": lambda: hasattr(App, "write_sequence"),
+    "Enduring": lambda: (
+        "break" not in inspect.getsource(MessagePump._process_messages_loop).split("_handle_")[1]
+    ),
     "EnduringWriter": lambda: "OSError" in inspect.getsource(_writer_thread.WriterThread.run),
     "SturdyDriver": lambda: (
         'errors="replace"' in inspect.getsource(linux_driver)

@@ -150,7 +150,7 @@ async def test_single_lines_are_picked_in_order_and_shown_before_they_count():
         await console.do("select")
         await console.shows("LINES 0", "▌")
         await console.do("select")
-        await console.shows("v refused: you have picked no line")
+        await console.shows("v refused: you have marked no line")
         await console.do("down", "mark", "down", "mark")
         await console.shows("LINES 2")
         assert given.actions == []

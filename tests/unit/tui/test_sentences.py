@@ -74,7 +74,7 @@ async def test_a_landing_that_was_undone_is_no_landing_that_failed(
     view = changed(csvlite(), REVIEW, badges=badges, **more)
     async with opened(view) as console:
         console.app.session.worker = REVIEW
-        await console.shows(f"port/io.py: {said}. It can land again: a, then L.")
+        await console.shows(f"port/io.py: {said}. It can land again; d opens its diff.")
         assert "could not land" not in console.text
         assert console.text.count(said) == 2, "on the message line and on its card"
         await console.do("go_inbox")
@@ -84,6 +84,44 @@ async def test_a_landing_that_was_undone_is_no_landing_that_failed(
     async with opened(approved) as console:
         console.app.session.worker = REVIEW
         await console.shows("port/io.py is approved. L lands it.")
+
+
+@pytest.mark.parametrize(
+    ("opened_diff", "read_only", "then"),
+    [
+        (False, False, "It can land again; d opens its diff."),
+        (True, False, "It can land again: a approves it."),
+        (True, True, "It can land again; d opens its diff."),
+    ],
+)
+async def test_a_sentence_names_only_keys_that_work_now(
+    *, opened_diff: bool, read_only: bool, then: str
+):
+    view = changed(csvlite(), REVIEW, undone=UndoneLanding(target="main"))
+    async with opened(view, read_only=read_only) as console:
+        session = console.app.session
+        session.worker = REVIEW
+        if opened_diff:
+            attempt = session.worker_of("2f1c", REVIEW).attempt
+            session.opened_diffs.add(("2f1c", REVIEW, attempt))
+        await console.shows(f"port/io.py: its landing on main was undone. {then}")
+        for screen in ("go_fleet", "go_inbox", "go_worker"):
+            await console.do(screen)
+            assert then in console.text
+    cancelled = changed(csvlite(), REVIEW, phase=Phase.CANCELLED)
+    async with opened(cancelled, read_only=read_only) as console:
+        console.app.session.worker = REVIEW
+        await console.shows("port/io.py is cancelled")
+        assert ("r tries again." in console.text) is not read_only
+
+
+async def test_on_a_diff_no_sentence_says_that_its_key_opens_the_diff():
+    async with opened() as console:
+        console.app.session.worker = REVIEW
+        await console.shows("d opens its diff.")
+        await console.do("diff")
+        await console.until(lambda: console.screen.kind == "diff")
+        assert "d opens its diff." not in console.text
 
 
 async def test_the_outcome_of_a_stop_is_two_sentences():

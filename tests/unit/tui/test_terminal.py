@@ -38,6 +38,36 @@ def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Sign
         assert MOUSE_OFF in console.written
 
 
+_NOTHING = dict.fromkeys(("LANG", "LC_ALL", "LC_CTYPE", "PLAIT_ASCII"), "")
+
+
+@pytest.mark.parametrize(
+    ("said", "is_ascii"),
+    [
+        ({"LANG": "C.UTF-8"}, False),
+        ({}, False),
+        ({"LANG": "C"}, True),
+        ({"LC_ALL": "C", "LANG": "C.UTF-8"}, True),
+        ({"LANG": "en_US.ISO-8859-1"}, True),
+        ({"LANG": "C.UTF-8", "TERM": "linux"}, True),
+        ({"LANG": "C.UTF-8", "TERM": "vt100", "NO_COLOR": "1"}, True),
+        ({"LANG": "C.UTF-8", "NO_COLOR": "1"}, False),
+        ({"LC_ALL": "C", "PLAIT_ASCII": "0"}, False),
+        ({"LANG": "C.UTF-8", "PLAIT_ASCII": "1"}, True),
+    ],
+    ids=str,
+)
+def test_a_terminal_without_unicode_gets_ascii_alone(said: dict[str, str], *, is_ascii: bool):
+    with console_in_pty(**{**_NOTHING, **said}) as console:
+        console.wait_written(READY)
+        for keys in (b"?", b"\x1b", b":"):  # pages and lists are drawn by Textual's own widgets
+            seen = len(console.written)
+            console.press(keys)
+            console.wait_written_after(seen, b"\x1b[")
+        assert console.written.isascii() == is_ascii
+        assert console.end(signal.SIGTERM) == 128 + signal.SIGTERM
+
+
 class _GoneTerminal(StringIO):
     def write(self, text: str) -> int:
         raise OSError(errno.EIO, f"there is no terminal for {text}")
@@ -119,6 +149,45 @@ def test_a_console_that_was_stopped_from_outside_goes_on_as_before(takes_it_back
         console.wait_written_after(seen, b"undo what you did last")
         assert console.end(signal.SIGTERM) == 128 + signal.SIGTERM
         assert termios.tcgetattr(console.master)[3] & ECHO == ECHO
+
+
+_PAINTS_BADLY = """
+import sys
+from tests.support import world
+from tui.app import Options, PlaitApp
+from tui.kit.inked import Inked
+from tui.kit.private import Enduring
+
+class Paints(PlaitApp):
+    BINDINGS = [("ctrl+y", "paint", "")]
+
+    def action_paint(self):
+        Inked._strip = lambda tile, row: 1 // 0 if tile.id == "run" else strip(tile, row)
+        self.screen.query_one("#run").notify_style_update()
+
+strip = Inked._strip
+if "falls" in sys.argv:
+    del Enduring._handle_exception
+app = Paints(world.FakePort(world.csvlite()), options=Options(can_stay_alive=False))
+app.run()
+print(app.failures.parting())
+raise SystemExit(app.return_code)
+"""
+
+
+@pytest.mark.parametrize("word", ["goes on", "falls"])
+def test_a_row_that_cannot_be_painted_does_not_end_the_console(word: str):
+    with process_in_pty(_PAINTS_BADLY, word) as console:
+        console.wait_written(READY)
+        console.press(b"\x19")
+        if word == "goes on":
+            console.wait_written(b"internal error in plait: ZeroDivisionError")
+            console.press(b"\x11")
+            assert console.end() == 0
+            assert b"the console had 1 internal error:\r\nTraceback" in console.written
+        else:  # the negative control: Textual's own way
+            assert console.end() == 1
+        assert LEFT_ALT_SCREEN in console.written
 
 
 _BREAKS = """

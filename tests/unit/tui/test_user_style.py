@@ -1,5 +1,6 @@
 """The user's own sheets and themes: over ours, checked, and read again when they change."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.support.consoles import Console, opened
 from tests.support.world import NOW, csvlite
 from tui.app import Options
+from tui.theming import Theme, load_all
 
 pytestmark = pytest.mark.anyio
 
@@ -74,3 +76,22 @@ async def test_a_theme_file_is_read_again_while_it_is_worn(tmp_path: Path):
         theme.write_text(THEME.format(accent="yellow"))
         await console.shows("your settings refused: mine.toml: accent")
         assert console.app.palette.theme.roles["accent"] == "#ffcf80"
+
+
+async def test_a_theme_that_changes_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "themes").mkdir()
+    theme = tmp_path / "themes" / "mine.toml"
+    theme.write_text(THEME.format(accent="#57cfc0"))
+    saved = iter(["#5fcf80", "#6fcf80"])
+
+    def read_and_saved(folder: Path) -> tuple[Mapping[str, Theme], Sequence[object]]:
+        found = load_all(folder)
+        if accent := next(saved, ""):
+            theme.write_text(THEME.format(accent=accent))
+        return found
+
+    monkeypatch.setattr("tui.app.load_all", read_and_saved)
+    async with opened(csvlite(), options=_options(tmp_path), theme="mine") as console:
+        await console.until(lambda: console.app.palette.theme.roles["accent"] == "#6fcf80")

@@ -112,7 +112,7 @@ class Candidates(Controller):
         if at == _MIX:
             keys = self.pane.keys
             said = f"the composite of {some(len(keys), 'hunk')}, compared with their base"
-            found = await self.session.bridge.mix(table.run, table.step, keys)
+            found = await self.session.bridge.composite(table.run, table.step, keys)
         else:
             other = self.pane.rows[at].worker
             said = f"{one} → {other}"

@@ -4,12 +4,11 @@ from functools import partial
 from typing import NamedTuple
 
 from engine.messages.commands import Seen
-from engine.messages.explaining import Explained, Explainer
+from engine.messages.explaining import Explained, Explainer, letter_of
 from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.kit.meters import heading
 from tui.kit.screen import Board, Controller
 from tui.screens.compare.candidates import Candidates
-from tui.screens.compare.model import letter
 from tui.words.cutting import wrap
 from tui.words.figures import cost, lasting, some
 
@@ -169,4 +168,4 @@ class Explaining(Controller):
     def _letters(self) -> str:
         """Return who the letters are that the agent was given."""
         names = [row.worker.rpartition("/")[2] for row in self._candidates.pane.rows]
-        return ", ".join(f"{letter(at)} is {name}" for at, name in enumerate(names))
+        return ", ".join(f"{letter_of(at)} is {name}" for at, name in enumerate(names))

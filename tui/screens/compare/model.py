@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from engine.api import CandidateHunkView, CandidateRow, CandidateTable, Wove
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
 
 class Spot(NamedTuple):
     """One place where candidates changed something: alternatives of which one can be taken."""
@@ -180,11 +178,6 @@ class ComparePane:
 def is_woven(worker: str) -> bool:
     """A composite is no candidate of its own."""
     return worker.endswith("/woven")
-
-
-def letter(column: int) -> str:
-    """The letter of a candidate."""
-    return _LETTERS[column % len(_LETTERS)]
 
 
 def _spots(hunks: Sequence[CandidateHunkView]) -> list[Spot]:

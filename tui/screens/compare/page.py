@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.messages.explaining import letter_of
 from engine.messages.results import verdict_of
 from tui.ink import (
     BOLD,
@@ -22,7 +23,7 @@ from tui.ink import (
 )
 from tui.kit.lists import cursor_row, edge_mark
 from tui.kit.meters import heading
-from tui.screens.compare.model import ComparePane, Spot, letter
+from tui.screens.compare.model import ComparePane, Spot
 from tui.screens.compare.pair import chip
 from tui.words.cutting import cut_apart, cut_end
 from tui.words.figures import MINUS, cost, lasting, some, tokens
@@ -156,7 +157,9 @@ def _alike(pane: ComparePane, row: CandidateRow) -> Row:
     """Return how many hunks it has in common with each of the others."""
     at = pane.rows.index(row)
     shared = [(other, pane.shared(at, other)) for other in range(len(pane.rows)) if other != at]
-    parts = [part for other, count in shared for part in (letter(other), Span(f" {count}  ", TEXT))]
+    parts = [
+        part for other, count in shared for part in (letter_of(other), Span(f" {count}  ", TEXT))
+    ]
     return words("with ", *parts)
 
 
@@ -225,10 +228,10 @@ def _cell(pane: ComparePane, spot: Spot, column: int) -> Row:
         return words(Span("–", MUTED))  # noqa: RUF001 - the sign for nothing there
     firsts = [at for at in range(len(pane.rows)) if pane.hunk_of(spot, at) is hunk]
     if firsts[0] != column:
-        return words(Span("≡ ", MUTED), f"same as {letter(firsts[0])}")
+        return words(Span("≡ ", MUTED), f"same as {letter_of(firsts[0])}")
     if pane.is_taken(spot, hunk):
-        return (Span(f"■ take {letter(column)}", Ink(Role.ACCENT, bold=True)),)
-    return (Span(f"□ {letter(column)}", TEXT),)
+        return (Span(f"■ take {letter_of(column)}", Ink(Role.ACCENT, bold=True)),)
+    return (Span(f"□ {letter_of(column)}", TEXT),)
 
 
 def _consensus(pane: ComparePane, spot: Spot) -> Row:
@@ -239,7 +242,7 @@ def _consensus(pane: ComparePane, spot: Spot) -> Row:
             return words(f"{most} of {len(pane.rows)} equal")
         return (Span("differ", BOLD),)
     if len(who) == 1:
-        return words(f"only {letter(who[0])}")
+        return words(f"only {letter_of(who[0])}")
     if len(who) == len(pane.rows):
         return words("all equal")
     return words(f"{len(who)} of {len(pane.rows)} equal")

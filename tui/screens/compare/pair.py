@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.messages.explaining import letter_of
 from engine.messages.results import verdict_of
 from tui.ink import (
     BOLD,
@@ -23,7 +24,7 @@ from tui.ink import (
     words,
 )
 from tui.kit.syntax import code, inked_lines
-from tui.screens.compare.model import ComparePane, Spot, letter
+from tui.screens.compare.model import ComparePane, Spot
 from tui.words.cutting import cut_end
 from tui.words.figures import some
 from tui.words.wording import Marks, changed_words
@@ -89,7 +90,11 @@ def result_row(pane: ComparePane, cells: int) -> Row:
             for spot in pane.spots
         )
         if count:
-            parts += [Span("■ ", Ink(Role.ACCENT)), Span(f"{count}", TEXT), f" from {letter(at)}  "]
+            parts += [
+                Span("■ ", Ink(Role.ACCENT)),
+                Span(f"{count}", TEXT),
+                f" from {letter_of(at)}  ",
+            ]
     if not pane.taken:
         parts.append("no hunk is taken")
     return grounded(spread(words(*parts), _result_check(pane), cells), Role.PANEL)
@@ -120,4 +125,4 @@ def _result_check(pane: ComparePane) -> Row:
 def chip(column: int, *, is_here: bool) -> Span:
     """A candidate's letter; the one under the cursor is filled."""
     ink = Ink(Role.ON_FILL, Role.ACCENT) if is_here else Ink(Role.TEXT, Role.PANEL)
-    return Span(f" {letter(column)} ", ink._replace(bold=True))
+    return Span(f" {letter_of(column)} ", ink._replace(bold=True))

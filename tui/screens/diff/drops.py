@@ -52,7 +52,7 @@ class Dropping(Controller):
         if worker.phase is not Phase.REVIEWING:
             words = (
                 f"it is {worker.phase}: you can leave out hunks only while a change waits "
-                f"for review"
+                "for review"
             )
             return _WHY_NOT.get(worker.phase, words)
         if self.screen.does(Reading).against:

@@ -63,7 +63,7 @@ class Editing(Controller):
         if against.startswith("@"):
             return (
                 f"this is an earlier attempt; {self.screen.key_of('diff')} goes back to "
-                f"the current one"
+                "the current one"
             )
         return ""
 

@@ -28,6 +28,14 @@ class Commenting(Controller):
         """Return what is on screen."""
         return self.screen.does(Reading).pane
 
+    def why_not(self, idea: str) -> str:
+        return "there is no pending comment" if idea == "send" and not self._pending() else ""
+
+    def _pending(self) -> list[Comment]:
+        """Return the comments on this change that wait to be sent."""
+        about = self.session.about
+        return [c for c in self.session.comments if c.about == about and not c.is_sent]
+
     def do_comment(self) -> None:
         """On the line or range; a comment that stands there unsent is opened again."""
         spot = self.pane.spot()
@@ -86,11 +94,7 @@ class Commenting(Controller):
 
     def do_send(self) -> None:
         """All pending comments go to the agent: at once where it runs, else with a retry."""
-        worker, about = self.session.worker_view, self.session.about
-        pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
-        if not pending or worker is None:
-            self.refuse("send", "there is no pending comment")
-            return
+        worker, pending = self.here(), self._pending()
         known = self.pane.known_keys()
         last = max((self.session.last_comment, *(each.id for each in self.session.comments)))
         numbered = {each: last + n for n, each in enumerate(pending, 1)}

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers import ON_WORKERS, CheckOutput
+from tui.controllers import ON_WORKERS, CheckOutput, Workers
 from tui.ink import TEXT, Row, Span, words
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -28,7 +28,7 @@ from tui.screens.diff.says import Commenting
 from tui.screens.diff.view import DiffView
 from tui.words.figures import number_in, some
 from tui.words.scene import Scene
-from tui.words.sentences import nothing_here, sentence_of
+from tui.words.sentences import nothing_here
 
 _MODES = ("auto", "unified", "split")
 
@@ -131,8 +131,7 @@ class DiffScreen(Board):
             hits = self.pane.hits()
             have = "line has" if hits == 1 else "lines have"
             return words(Span(f"/{self.pane.query}  ", TEXT), f"{hits} {have} it")
-        worker, step = self.session.worker_view, self.session.step_view
-        return sentence_of(worker, step, scene.now, self.key_anywhere) if worker and step else ()
+        return self.does(Workers).sentence(self.session.worker_view, scene.now)
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view

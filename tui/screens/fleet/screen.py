@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers import ON_WORKERS
+from tui.controllers import ON_WORKERS, Workers
 from tui.ink import KEY, TEXT, Row, Span, clickable, words
 from tui.kit.cards import HEIGHT, question_fits
 from tui.kit.filterline import FilterLine
@@ -26,7 +26,6 @@ from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.looks import MARK
 from tui.words.scene import Scene
-from tui.words.sentences import sentence_of
 from tui.words.standing import Band, bands_of, in_order
 
 _DETAILS = range(-4, 3)
@@ -143,8 +142,7 @@ class FleetScreen(Board):
             return words(
                 "Nothing has been written to ", Span(scene.view.repository, TEXT), " so far."
             )
-        worker, step = self.session.worker_view, self.session.step_view
-        return sentence_of(worker, step, scene.now, self.key_anywhere) if worker and step else ()
+        return self.does(Workers).sentence(self.session.worker_view, scene.now)
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view

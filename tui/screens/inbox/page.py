@@ -91,12 +91,12 @@ def item_list(
     scene: Scene,
     focused: str,
     *,
-    put_off: frozenset[str],
+    snoozed: frozenset[str],
     is_tight: bool = False,
 ) -> list[Listed]:
     """Return the rows of the list; `is_tight`: one row an item."""
-    now = [worker for worker in items if worker.worker not in put_off]
-    later = [worker for worker in items if worker.worker in put_off]
+    now = [worker for worker in items if worker.worker not in snoozed]
+    later = [worker for worker in items if worker.worker in snoozed]
     parts = (_item_row,) if is_tight else (_first_row, _second_row)
     blank = Listed("", lambda _: ())
     rows: list[Listed] = []
@@ -181,7 +181,7 @@ def nothing_waits(scene: Scene) -> list[Row]:
             Span(f"{settled} settled", TEXT),
         )
         rows.append(counts)
-    rows.append(words("  ", Span(scene.key("go_fleet"), KEY), " back to the fleet"))
+    rows.append(words("  ", Span(scene.key("go_fleet"), KEY), " goes back to Fleet."))
     return rows
 
 

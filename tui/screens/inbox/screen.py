@@ -26,7 +26,6 @@ from tui.screens.inbox.page import (
 from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.scene import Scene
-from tui.words.sentences import sentence_of
 from tui.words.standing import step_of
 
 _SIDE_BY_SIDE_FROM = 100
@@ -92,6 +91,7 @@ class InboxScreen(Board):
             self._at = names.index(self.session.worker)
         elif names and self._answered == self.session.worker:
             self._at = min(self._at, len(names) - 1)
+            self.session.asked_at.clear()  # no key has brought this one under the cursor
             self.point_at(names[self._at])
         return next((w for w in items if w.worker == self.session.worker), None)
 
@@ -150,9 +150,9 @@ class InboxScreen(Board):
         self, pane: Rows, items: Sequence[WorkerView], here: WorkerView | None, scene: Scene
     ) -> None:
         name = here.worker if here else ""
-        put_off = frozenset(self.session.put_off)
+        snoozed = frozenset(self.session.snoozed)
         is_tight = self.size.width < _SIDE_BY_SIDE_FROM
-        rows = item_list(items, scene, name, put_off=put_off, is_tight=is_tight)
+        rows = item_list(items, scene, name, snoozed=snoozed, is_tight=is_tight)
         at = [y for y, row in enumerate(rows) if name and row.worker == name]
         focused = range(at[0], at[-1] + 1) if at else range(0)
 
@@ -198,12 +198,7 @@ class InboxScreen(Board):
         self.say_refused(self.key_of("yes"), "the question continues below", further)
 
     def sentence(self, scene: Scene) -> Row:
-        here, run = self._current(), scene.run
-        return (
-            sentence_of(here, step_of(run, here), scene.now, self.key_anywhere)
-            if here and run
-            else ()
-        )
+        return self.does(Workers).sentence(self._current(), scene.now)
 
     def hints(self) -> Sequence[str]:
         here = self._current()
@@ -286,13 +281,13 @@ class InboxScreen(Board):
         here = self._current()
         if here is None:
             return
-        put_off, name = self.session.put_off, here.worker
+        snoozed, name = self.session.snoozed, here.worker
 
         def toggle() -> None:
-            put_off.symmetric_difference_update({name})
+            snoozed.symmetric_difference_update({name})
 
         toggle()
-        said = f"{name} is put off" if name in put_off else f"{name} is no longer put off"
+        said = f"{name} is snoozed" if name in snoozed else f"{name} is no longer snoozed"
         self.session.remember(Undoable(said, toggle, toggle))
         self.say(said)
 

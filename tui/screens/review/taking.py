@@ -164,7 +164,7 @@ class Taking(Controller):
             pane.begin_lines()
             return
         if not pane.picked or pane.raw is None or matter is None:
-            self.refuse("select", "you have picked no line")
+            self.refuse("select", "you have marked no line")
             return
         file = pane.raw.files[matter.file]
         key = file.hunks[matter.hunk].key

@@ -9,7 +9,7 @@ from textual.widgets import ContentSwitcher, Input
 
 from engine.messages.results import WorkerView
 from tui.bridge import LogGrew, LogName
-from tui.controllers import ON_WORKERS
+from tui.controllers import ON_WORKERS, Workers
 from tui.ink import KEY, TEXT, Ink, Role, Row, Span, clickable, words
 from tui.kit.bindings import as_textual
 from tui.kit.cards import card, card_height, question_fits
@@ -31,7 +31,6 @@ from tui.terminals.view import TerminalView
 from tui.words.asking import asked_of
 from tui.words.figures import number_in, some
 from tui.words.scene import Scene
-from tui.words.sentences import sentence_of
 
 _PROMPT_FROM, _SPEAK_FROM = 18, 16
 """So many rows of the screen leave one for the prompt above the log, and one to speak below it."""
@@ -187,7 +186,8 @@ class WorkerScreen(Board):
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
         cells, rows = self.query_one("#main").size.width, len(self.query_one("#asked", Inked).rows)
-        return bool(rows) and question_fits(worker, cells - 4, rows - 6)
+        is_here = worker.worker == self.session.worker
+        return is_here and bool(rows) and question_fits(worker, cells - 4, rows - 6)
 
     def _draw_log(self) -> None:
         view = self.query_one(LogView)
@@ -222,8 +222,7 @@ class WorkerScreen(Board):
         return (found, *clickable(kinds, "do:show_kinds"), state), (found, state), (state,)
 
     def sentence(self, scene: Scene) -> Row:
-        worker, step = self.session.worker_view, self.session.step_view
-        return sentence_of(worker, step, scene.now, self.key_anywhere) if worker and step else ()
+        return self.does(Workers).sentence(self.session.worker_view, scene.now)
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view

@@ -1,4 +1,4 @@
-"""The diff of a mix is read before it is taken; what candidates have in common is a table."""
+"""The diff of a composite is read before it is taken; what candidates have in common is a table."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.unit.tui.test_compare import Comparing, pane_of
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_mix_of_what_is_taken_is_shown_before_the_pairs():
+async def test_the_composite_of_what_is_taken_is_shown_before_the_pairs():
     async with Comparing() as console:
         await console.do("diff")
         assert console.port.mixed == []

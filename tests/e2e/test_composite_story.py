@@ -1,14 +1,12 @@
 """Hunks of three candidates, woven in the installed console: red, mended, green, landed."""
 
-import json
 from collections.abc import Iterator
 
-import psutil
 import pytest
 import yaml
 
 from tests.support.console_story import StoryConsole, console_story
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine
 
 pytestmark = pytest.mark.long
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -40,11 +38,7 @@ def picked(repository: Shell) -> Iterator[Shell]:
     repository.git("add", ".")
     repository.git("commit", "-qm", "start")
     yield repository
-    repository.plait("cancel", "--all", "--kill")
-    named = repository.folder / ".git" / "plait" / "engine.json"
-    pid = json.loads(named.read_text())["pid"] if named.exists() else 0
-    if pid and psutil.pid_exists(pid):
-        psutil.Process(pid).terminate()
+    end_engine(repository)
 
 
 def _red(console: StoryConsole) -> None:
@@ -56,7 +50,9 @@ def _red(console: StoryConsole) -> None:
     console.do("compare.check").shows("refused: its check failed")
 
 
-def test_a_mix_of_three_candidates_is_red_then_mended_checked_and_landed(picked: Shell) -> None:
+def test_a_composite_of_three_candidates_is_red_then_mended_checked_and_landed(
+    picked: Shell,
+) -> None:
     assert picked.plait("run", "plait.yaml", "--detach").code == 0
     with console_story(picked, "attach") as console:
         console.shows("NEEDS YOU 3").do("fleet.pick").shows("type a name")
