@@ -85,6 +85,7 @@ class LaunchRequest:
     Attributes:
         prompt: The worker's prompt, its placeholders filled.
         hint: How many sub-agents it may spawn; None or 1 when nothing is to be said.
+        folders: The folders of the repository that its worktree holds; None for all.
         home: The worker's own HOME, kept over its attempts.
         mode: What this attempt goes on from; FRESH where there was none before.
         session: The session to resume, if one is known and the mode wants it.
@@ -110,6 +111,7 @@ class LaunchRequest:
     attempt: int = 1
     persona_prompt: str = ""
     hint: int | None = None
+    folders: tuple[str, ...] | None = None
     permissions: Permissions = field(default_factory=Permissions)
     mode: RetryMode = RetryMode.FRESH
     session: str | None = None

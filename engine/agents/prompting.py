@@ -2,7 +2,7 @@
 
 from engine.agents.contract import LaunchRequest
 from engine.plan.model import RetryMode
-from engine.plan.prompts import hint_sentence
+from engine.plan.prompts import hint_sentence, holding_sentence
 
 _GO_ON = "You were interrupted. Continue where you stopped; the working tree is as you left it."
 _AGAIN = "The working tree holds the work of an earlier attempt. Build on it."
@@ -14,8 +14,9 @@ def hint_of(request: LaunchRequest) -> str:
 
 
 def system_text(request: LaunchRequest) -> str:
-    """Return the system prompt: the persona's words, then the hint."""
-    return "\n\n".join(filter(None, (request.persona_prompt.strip(), hint_of(request))))
+    """Return the system prompt: the persona's words, the hint, what the worktree holds."""
+    holds = "" if request.folders is None else holding_sentence(request.folders)
+    return "\n\n".join(filter(None, (request.persona_prompt.strip(), hint_of(request), holds)))
 
 
 def user_text(request: LaunchRequest, *, is_resumed: bool) -> str:

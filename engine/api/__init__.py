@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from engine.api.journals import journals_at
     from engine.api.looking import (
         check_sites,
+        check_sparse_checkouts,
         machine_rows,
         raw_output,
         settings_told,
@@ -90,7 +91,8 @@ _HOMES = {
     "engine.api.journals": "journals_at",
     "engine.history.braid": "Braid StrandTurn TurnKind",
     "engine.history.seam": "Hit Query",
-    "engine.api.looking": "check_sites machine_rows raw_output settings_told used_today weigh",
+    "engine.api.looking": "check_sites check_sparse_checkouts machine_rows raw_output "
+    "settings_told used_today weigh",
     "engine.api.tried": "open_try",
     "engine.api.trying": "end_try keep_try try_worker",
     "engine.git.sample": "make_repository",
@@ -181,6 +183,7 @@ __all__ = [
     "blame",
     "bundle_run",
     "check_sites",
+    "check_sparse_checkouts",
     "describe",
     "describe_sites",
     "end_cluster",

@@ -14,8 +14,10 @@ from engine.api.plans import runtime_in
 from engine.api.reaching import reach
 from engine.clock import SystemClock
 from engine.errors import AgentError, PlanError, WorkspaceError
-from engine.git.base import Base, dirty_paths
+from engine.git.base import WORKTREE, Base, dirty_paths
+from engine.git.objects import commit_of
 from engine.git.parcel import check_carried
+from engine.git.sparse import check_folders
 from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Dimension, Enforcement, Level
 from engine.messages.questions import ReadRun
@@ -95,6 +97,35 @@ async def raw_output(
         raise WorkspaceError(f"{found[0]} has no attempt {attempt}")
     wanted = AttemptId(RunId(view.run), found[0], number)
     return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(wanted))
+
+
+async def check_sparse_checkouts(
+    folder: str | PathLike[str],
+    plans: Sequence[Plan],
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse plans whose worktrees are to hold folders that the base of a run does not have.
+
+    Raises:
+        PlanError: The first such folder.
+        WorkspaceError: The folder cannot be worked in.
+    """
+    wanted = {
+        (plan.runtime.base or "HEAD", plan.sparse_checkout_of(step.name))
+        for plan in plans
+        for step in plan.steps
+    }
+    named = sorted(one for one in wanted if one[1] and one[0] != WORKTREE)
+    if not named:
+        return
+    place = await find_place(Path(folder), dict(environ if environment is None else environment))
+    if place.repo is None:
+        raise PlanError("sparse_checkout: only worktrees of a git repository can be sparse")
+    for base, folders in named:
+        try:
+            await check_folders(place.repo, await commit_of(place.repo, base), folders)
+        except WorkspaceError as error:
+            raise PlanError(str(error), hint=error.hint) from error
 
 
 async def check_sites(

@@ -24,7 +24,7 @@ from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.messages.asked import AnswerScope, Question
 from engine.messages.commands import LandWish
-from engine.messages.results import Change, CheckResult, Moment
+from engine.messages.results import Change, CheckResult, Holding, Moment
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, RetryMode
@@ -71,6 +71,7 @@ class WorkspaceReady(WorkerFactBase):
         workspace: Its path at its site, for people and for that site.
         made: The number of the attempt it was made for; 0 in older journals, where the path tells.
         site: The name of its site; empty for the engine's own machine.
+        holds: The folders that it holds; None for the whole repository.
     """
 
     workspace: str
@@ -81,6 +82,7 @@ class WorkspaceReady(WorkerFactBase):
     enforcement: tuple[Enforcement, ...] = ()
     made: int = 0
     site: str = ""
+    holds: Holding | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

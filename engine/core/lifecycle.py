@@ -30,6 +30,7 @@ def workspace_ready(turn: CoreTurn, w: Worker, fact: f.WorkspaceReady) -> None:
         enforcement=fact.enforcement,
         made=fact.made or _made(fact),
         site=fact.site,
+        holds=fact.holds,
     )
     history = replace(w.history, ran=w.attempt.number)
     review = replace(w.review, resolution=None)

@@ -10,7 +10,7 @@ from engine.limits import Enforcement, Limits, Usage
 from engine.messages.asked import KeptAnswer, Question
 from engine.messages.commands import LandWish
 from engine.messages.events import Delivery
-from engine.messages.results import Badge, Change, CheckResult, Moment, Outcome
+from engine.messages.results import Badge, Change, CheckResult, Holding, Moment, Outcome
 from engine.messages.roles import Speaker
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
@@ -102,6 +102,7 @@ class Begun:
         workspace: Its path at its site.
         made: The number of the attempt that the workspace was made for.
         site: The name of the workspace's site; empty for the engine's own machine.
+        holds: The folders of its worktree; None where it holds the whole repository.
         prompt: What its agent is asked.
         feedback: What its agent hears of the attempt before.
     """
@@ -115,6 +116,7 @@ class Begun:
     enforcement: tuple[Enforcement, ...] = ()
     made: int = 0
     site: str = ""
+    holds: Holding | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,7 @@ from engine.git.objects import (
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
 from engine.git.seen_before import keep_index, note_sight, sight_of
 from engine.git.settings import Signature
+from engine.git.sparse import kept_note, mark_left_out
 from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
 from engine.git.submodules import hide_links
@@ -183,6 +184,7 @@ async def _source(repo: Repo, workspace: Workspace, git_dir: str) -> Source:
         index=Path(workspace.directory, "index"),
         start=Path(workspace.directory, "start"),
         attributes=await attributes_of(repo, workspace.base),
+        cone=workspace.cone,
     )
 
 
@@ -403,12 +405,14 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: TreeO
         return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
     ignored = await _ignored(git)
     forced = await _forced(git, ignored) if ignored else b""
-    staged = await stage_all(
-        git,
-        git.source.worktree,
-        intake=Intake(big_file=request.big_file, most_new=request.most_new, forced=forced),
-        conversions=git,
+    intake = Intake(
+        big_file=request.big_file,
+        most_new=request.most_new,
+        forced=forced,
+        left_out=git.left_out,
     )
+    staged = await stage_all(git, git.source.worktree, intake=intake, conversions=git)
+    notes += kept_note(await git.not_deleted())
     if forced or staged.has_gone:
         ignored = await _ignored(git)
     return _Stock(start, had, replace(staged, ignored=ignored, notes=(*notes, *staged.notes)))
@@ -567,6 +571,7 @@ async def settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | None
         if admin is not None and is_there and is_due:
             where = Where(git_dir=admin, worktree=repo.void)
             await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
+            await mark_left_out(repo, workspace.cone, where, workspace.path)
             await hide_links(repo, admin)
         if is_due:  # last: a branch that stands there says that all of this was done
             await set_refs(repo, [(branch, head)], say="plait: collect")

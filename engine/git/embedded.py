@@ -18,7 +18,7 @@ from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs, san
 from engine.git.objects import Wording, commit_bytes
 from engine.git.runner import Repo
 from engine.git.settings import Signature
-from engine.git.staging import stage_all
+from engine.git.staging import Intake, stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
 from engine.git.workspace import Workspace
 from engine.values import dataclass
@@ -111,7 +111,8 @@ async def _refs(git: InsideGit, seen: AgentRefs, author: Signature) -> dict[str,
     if head is not None:
         had = (await git("rev-parse", f"{head}^{{tree}}")).decode().strip()
     place = git.source.worktree
-    stage = partial(stage_all, git, place, onto=head, conversions=git)
+    intake = Intake(left_out=git.left_out)
+    stage = partial(stage_all, git, place, onto=head, intake=intake, conversions=git)
     _, staged = await past_obstacles(place, stage)
     is_empty = head is None and not await git("ls-tree", staged.tree)
     if staged.tree != had and not is_empty:

@@ -28,11 +28,12 @@ from engine.beneath import (
     read_file,
 )
 from engine.errors import GitFailed, OutOfRoom
+from engine.git.cone import Cone
 from engine.git.conversion import RAW, RESET
 from engine.git.plumbing import hardening
 from engine.git.plumbing.shell import Shell
 from engine.git.runner import Repo
-from engine.git.staging import copy_index
+from engine.git.staging import copy_index, present_of
 from engine.private import private_folder
 from engine.storage import is_out_of_room
 from engine.values import dataclass
@@ -172,6 +173,7 @@ class Source:
         index: What is known of unchanged files, from before the agent began.
         start: The excludes and attributes of that time, in its folder `info`.
         attributes: What the attributes of the base say; None where they are not asked for.
+        cone: The part of the repository that the tree holds; None for all of it.
     """
 
     worktree: str
@@ -180,6 +182,7 @@ class Source:
     index: Path | None = None
     start: Path | None = None
     attributes: bytes | None = None
+    cone: Cone | None = None
 
 
 async def require_room(words: Sequence[str], said: str, folder: Path) -> None:
@@ -276,12 +279,44 @@ class InsideGit:
 
     async def in_agents_index(self) -> bytes:
         """List the names in the agent's own index; none where it cannot be read."""
+        return await self._names_in(Path(self.source.agent_git))
+
+    async def not_deleted(self) -> list[bytes]:
+        """List what the agent's index takes for deleted, outside of what its tree ever held."""
+        cone = self.source.cone
+        listing = await self._names_in(Path(self.source.agent_git), "-t") if cone else b""
+        if cone is None or not listing:
+            return []
+        own = (await self("ls-files", "-z")).split(b"\0")
+        marks = {record[2:]: record[:1] for record in listing.split(b"\0") if record}
+        odd = (name for name in own if name and marks.get(name) != b"S" and not cone.holds(name))
+        there = partial(present_of, self.source.worktree, names := list(odd))
+        present = frozenset(await to_thread.run_sync(there))
+        return [name for name in names if name not in present]
+
+    async def _names_in(self, folder: Path, *options: str) -> bytes:
+        """List the names in the index of a folder; none where it cannot be read."""
         index = self.source.folder / "agent-index"
-        if not await to_thread.run_sync(_copy_index, Path(self.source.agent_git), index):
+        if not await to_thread.run_sync(_copy_index, folder, index):
             return b""
-        words = ["env", f"GIT_INDEX_FILE={index}", *self._argv("ls-files", "-z")]
+        words = ["env", f"GIT_INDEX_FILE={index}", *self._argv("ls-files", "-z", *options)]
         done = await self._shell.run(words, timeout_s=_TIMEOUT_S)
         return b"" if done.exit_code else done.stdout
+
+    async def left_out(self, gone: Sequence[bytes]) -> frozenset[bytes]:
+        """Return those of the names that are not there which a sparse checkout leaves out.
+
+        That is what lies outside of our own, and what an index marks so: the one from before the
+        agent began, where the user has a sparse checkout, or the agent's, which may have made one.
+        """
+        cone, start = self.source.cone, self.source.start
+        found = {name for name in gone if cone is not None and not cone.holds(name)}
+        folders = [Path(self.source.agent_git), *([start.parent] if start else [])]
+        if len(found) < len(gone):
+            for folder in folders:
+                names = (await self._names_in(folder, "-t")).split(b"\0")
+                found.update(name[2:] for name in names if name[:1] == b"S")
+        return frozenset(found)
 
     async def follow_tree(self) -> None:
         """Let the attributes that lie in the tree be in force."""

@@ -27,7 +27,8 @@ _LEADING = ("config.worktree", "commondir", "gitdir")
 """Settings that lead a repository to other files than its `config`."""
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|symlinks"
-    r"|precomposeunicode|abbrev|autocrlf|eol|safecrlf|quotepath|sharedrepository)"
+    r"|precomposeunicode|abbrev|autocrlf|eol|safecrlf|quotepath|sharedrepository"
+    r"|sparsecheckout|sparsecheckoutcone)|index\.sparse"
     r"|extensions\.objectformat|user\.(name|email)|init\.defaultbranch|gc\.auto|push\.default"
     r"|pull\.(rebase|ff)|maintenance\.auto|lfs\.repositoryformatversion|submodule\.active"
     r"|remote\..*\.(url|pushurl|fetch|tagopt|prune)|submodule\..*\.(url|active)"

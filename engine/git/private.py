@@ -14,13 +14,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 from anyio import to_thread
 
+from engine.git.cone import FILE, SETTINGS, Cone
 from engine.git.objects import refs_below
 from engine.git.runner import Repo
 from engine.git.settings import UserSettings
 from engine.values import dataclass
 
 _HIDDEN = ("refs/plait/", "refs/stash", "refs/worktree/", "refs/bisect/", "refs/rewritten/")
-COPIED = ("info/attributes", "info/sparse-checkout")
+COPIED = ("info/attributes", FILE)
 _PASSED_ON = re.compile(
     r"core\.(filemode|symlinks|ignorecase|precomposeunicode|sparsecheckout(cone)?|checkstat|"
     r"trustctime|bigfilethreshold|longpaths)|index\.sparse|extensions\.(objectformat|partialclone)|"
@@ -31,6 +32,7 @@ _PASSED_ON = re.compile(
 _LITTER = b".aider.tags.cache.v*/\n"
 """Patterns of files that agents leave and no rule of the repository keeps out of commits: with them
 an agent whose model refused everything would seem to have changed something."""
+_SPARSE = re.compile(r"core\.sparsecheckout(cone)?|index\.sparse", re.IGNORECASE)
 _PROGRAMS = re.compile(r"merge\..*\.driver|merge\.tool|merge\.guitool", re.IGNORECASE)
 
 
@@ -43,18 +45,22 @@ class PrivateClone:
         branch: The branch its HEAD stands on, in full.
         base: The commit of that branch.
         hide: A prefix of refs that no agent may see beside our own.
+        cone: The part of the repository to check out, instead of the user's own part of it.
     """
 
     path: Path
     branch: str
     base: str
     hide: str
+    cone: Cone | None = None
 
 
 async def make_private(repo: Repo, clone: PrivateClone) -> tuple[str, ...]:
     """Make a private clone; the object folders it borrows from, to be bound where they lie."""
     refs = await seen_refs(repo, clone.hide)
     config = await passed_on(repo)
+    if clone.cone is not None:
+        config = [row for row in config if not _SPARSE.fullmatch(row[0])] + list(SETTINGS)
     return await to_thread.run_sync(_lay_out, repo, clone, refs, config)
 
 
@@ -117,6 +123,8 @@ def _lay_out(
     for name in COPIED:
         if (common / name).is_file():
             shutil.copyfile(common / name, path / name)
+    if clone.cone is not None:
+        clone.cone.write(path)
     if (common / "shallow").is_file():
         shutil.copyfile(common / "shallow", path / "shallow")
     _write_excludes(common, path, repo.settings)

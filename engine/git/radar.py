@@ -45,20 +45,15 @@ async def snapshot(
         index=warm if await to_thread.run_sync(warm.exists) else directory / "index",
         start=directory / "start",
         attributes=await attributes_of(repo, workspace.base),
+        cone=workspace.cone,
     )
     async with InsideGit.opened(repo, source, request.wrap) as git:
         seen = await to_thread.run_sync(read_refs, Path(workspace.git_dir))
         kinds = await git.kinds([seen.head] if seen.head else [])
         head = seen.head if seen.head in kinds else None
         onto = head or workspace.base
-        stage = partial(
-            stage_all,
-            git,
-            workspace.path,
-            onto=onto,
-            intake=Intake(big_file=request.big_file, most_new=request.most_new),
-            conversions=git,
-        )
+        intake = Intake(big_file=request.big_file, most_new=request.most_new, left_out=git.left_out)
+        stage = partial(stage_all, git, workspace.path, onto=onto, intake=intake, conversions=git)
         _, staged = await past_obstacles(workspace.path, stage)
         commit = await commit_inside(git, staged.tree, head or workspace.base, request)
     await to_thread.run_sync(_keep, git.git_dir, warm, commit)

@@ -24,6 +24,7 @@ from engine.git.names import RefNames
 from engine.git.objects import RefMove, RefMoved, is_id, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
 from engine.git.seen_before import collected_as, forget_sight
+from engine.git.sparse import mark_left_out
 from engine.git.workspace import NOTE, Strategy, Workspace, fill
 from engine.git.worktrees import admin_dir, checkouts, drop_entry, put_in_place
 from engine.private import private_folder
@@ -242,6 +243,7 @@ async def restore(repo: Repo, removed: Removed) -> None:
             await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
         where = Where(git_dir=admin, worktree=repo.void)
         await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
+        await mark_left_out(repo, workspace.cone, where, str(path))
         if is_on_branch:
             if await resolve(repo, names.branch_ref) is None:
                 await set_refs(repo, [(names.branch_ref, head)], say="plait: restore")

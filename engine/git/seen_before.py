@@ -26,7 +26,7 @@ from engine.git.disk_moment import DiskMoment
 from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs
 from engine.git.objects import few_refs_below
 from engine.git.runner import Repo
-from engine.git.staging import copy_index
+from engine.git.staging import copy_index, present_of
 from engine.git.stumbling import past_obstacles
 from engine.git.workspace import Workspace
 
@@ -135,8 +135,12 @@ def _is_untouched(workspace: Workspace, noted: Sequence[Any] | None) -> bool:
 async def _is_tree(git: InsideGit, tree: str) -> bool:
     """Tell whether index and files are those of a tree, and nothing lies beside them."""
     listing = await git("ls-files", "-v", "-z")
-    if any(record and not record.startswith(b"H ") for record in listing.split(b"\0")):
+    flagged = [one for one in listing.split(b"\0") if one and not one.startswith(b"H ")]
+    if any(not one.startswith(b"S ") for one in flagged):
         return False  # a file that git was told not to look at
+    left_out = [one[2:] for one in flagged]
+    if left_out and await to_thread.run_sync(present_of, git.source.worktree, left_out):
+        return False
     if await git("ls-files", "-z", "--others", "--exclude-standard"):
         return False
     if await git("diff-files", "--name-only", "-z", "--ignore-submodules=none"):

@@ -10,17 +10,26 @@ import re
 import shutil
 import stat
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from anyio import to_thread
 
 from engine.errors import GitFailed
+from engine.git.cone import replaced
 from engine.git.objects import scratch_folder
 from engine.git.runner import Repo
 from engine.git.unsafe import is_unsafe
@@ -76,6 +85,10 @@ class Staged:
     has_gone: bool = False
 
 
+LeftOut = Callable[[Sequence[bytes]], Awaitable[Container[bytes]]]
+"""Tells of names that are not there which of them a sparse checkout leaves out."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Intake:
     """The bounds of what is taken from a working tree.
@@ -84,11 +97,13 @@ class Intake:
         big_file: A new file above this size is set aside.
         most_new: How many new files are taken; of more, the largest folders are set aside.
         forced: Names to take although the repository's rules ignore them, each with a zero byte.
+        left_out: Tells files that the worktree never had from files that were deleted.
     """
 
     big_file: int = BIG_FILE
     most_new: int = MOST_NEW
     forced: bytes = b""
+    left_out: LeftOut | None = None
 
 
 class Git(Protocol):
@@ -153,20 +168,21 @@ async def stage_all(
     """
     if onto is not None:
         await git("read-tree", "--reset", onto)
-    changed, others, had_links = await _differing(git, worktree, conversions)
+    differing = await _differing(git, worktree, conversions)
     take = partial(_sort_out, worktree, intake=intake)
-    found = await to_thread.run_sync(take, (changed, others))
+    found = await to_thread.run_sync(take, (differing.changed, differing.others))
     if conversions is not None and found.has_attributes:
         # Files that it committed by rules of its own must not look changed by those of the base.
         with suppress(GitFailed):  # it fails where something did change
             await git("update-index", "-q", "--refresh")
-        changed, others, had_links = await _differing(git, worktree, conversions)
-        found = await to_thread.run_sync(take, (changed, others))
+        differing = await _differing(git, worktree, conversions)
+        found = await to_thread.run_sync(take, (differing.changed, differing.others))
     if conversions is not None and await conversions.follow_base() and found.has_attributes:
         found.notes.append(
             "`.gitattributes` has changed: uncommitted files are kept without the conversions "
             "that it now asks for."
         )
+    await _spare_left_out(worktree, found, differing.left_out, intake)
     if found.gone:
         stdin = b"".join(b"0 %040d\t%s\0" % (0, name) for name in _each(found.gone))
         await git(*_BY_INFO, stdin=stdin)
@@ -177,22 +193,30 @@ async def stage_all(
         tree=tree,
         set_aside=tuple(found.set_aside),
         embedded=tuple(sorted(found.embedded)),
-        links=await _links(git) if had_links or found.has_repository else (),
+        links=await _links(git) if differing.had_links or found.has_repository else (),
         notes=tuple(found.notes),
         has_gone=bool(found.gone),
     )
 
 
-async def _differing(
-    git: Git, worktree: str, conversions: Conversions | None
-) -> tuple[bytes, bytes, bool]:
-    """Return the names of files that differ from the index, and of those that it does not know.
+class _Differing(NamedTuple):
+    """Names of files that differ from the index, and of those that it does not know.
 
-    The third tells whether the index has links to commits.
+    Attributes:
+        had_links: The index has links to commits.
+        left_out: What the index marks as left out of the worktree, and is not there.
     """
+
+    changed: bytes
+    others: bytes
+    had_links: bool
+    left_out: list[bytes]
+
+
+async def _differing(git: Git, worktree: str, conversions: Conversions | None) -> _Differing:
     if conversions is not None:
         await conversions.follow_tree()
-    had_links = await _clear_flags(git, worktree)
+    had_links, left_out = await _clear_flags(git, worktree)
     words = ("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
     try:
         changed = await git(*words)
@@ -202,7 +226,37 @@ async def _differing(
         await conversions.follow_none()
         changed = await git(*words)
     others = await git("ls-files", "-z", "--others", "--exclude-standard")
-    return changed, others, had_links
+    return _Differing(changed, others, had_links, left_out)
+
+
+async def _spare_left_out(
+    worktree: str, found: "_SortedOut", left_out: list[bytes], intake: Intake
+) -> None:
+    """Let no file be deleted that the worktree never had.
+
+    What has the name of such a file's folder, or lies in a folder with the name of such a file,
+    would replace it: it is set aside.
+    """
+    if found.gone and intake.left_out is not None:
+        gone = list(_each(found.gone))
+        spared = await intake.left_out(gone)
+        found.gone = bytearray(_listed([name for name in gone if name not in spared]))
+        left_out = sorted([*left_out, *(name for name in gone if name in spared)])
+    if left_out:
+        await to_thread.run_sync(_set_clashing_aside, worktree, found, left_out)
+
+
+def _set_clashing_aside(worktree: str, found: "_SortedOut", left_out: Sequence[bytes]) -> None:
+    kept = bytearray()
+    with _Tree.opened(worktree) as tree:
+        for name in _each(found.present):
+            other = replaced(name, left_out)
+            if other is None:
+                kept += name + b"\0"
+            else:
+                why = f"it would replace {os.fsdecode(other)!r}, which is not in this worktree"
+                found.set_aside.append(SetAside(name, tree.look(name).size, why))
+    found.present = kept
 
 
 async def _links(git: Git) -> tuple[tuple[bytes, str], ...]:
@@ -220,25 +274,28 @@ def _each(listing: bytes | bytearray) -> Iterator[bytes]:
         begin = end + 1
 
 
-async def _clear_flags(git: Git, worktree: str) -> bool:
+async def _clear_flags(git: Git, worktree: str) -> tuple[bool, list[bytes]]:
     """Look at every file there is: one that was assumed unchanged, or left out, holds work too.
 
     A file that a sparse checkout leaves out and that is not there has not been deleted. Returns
-    whether there are links to commits.
+    whether there are links to commits, and the names of such files.
     """
     listing = await git("ls-files", "-v", "-s", "-z")
     flagged = [one for one in _each(listing) if one[:1] != b"H"] if _FLAGGED.search(listing) else []
     assumed = [one.partition(b"\t")[2] for one in flagged if one[:1].islower()]
     skipped = [one.partition(b"\t")[2] for one in flagged if one[:1] in {b"S", b"s"}]
-    present = await to_thread.run_sync(_present, worktree, skipped) if skipped else []
+    present = await to_thread.run_sync(present_of, worktree, skipped) if skipped else []
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", present)):
         if names:
             stdin = b"".join(name + b"\0" for name in names)
             await git("update-index", flag, "-z", "--stdin", stdin=stdin)
-    return _LINKED.search(listing) is not None
+    there = frozenset(present)
+    left_out = [name for name in skipped if name not in there]
+    return _LINKED.search(listing) is not None, left_out
 
 
-def _present(worktree: str, names: list[bytes]) -> list[bytes]:
+def present_of(worktree: str, names: list[bytes]) -> list[bytes]:
+    """Return the names under which something is there."""
     with _Tree.opened(worktree) as tree:
         return [name for name in names if tree.look(name).kind is not _Kind.NOTHING]
 

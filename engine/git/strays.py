@@ -17,8 +17,8 @@ from engine.git.inside import InsideGit, Source
 from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
 from engine.git.removal import RemovalVerdict, keep_detached, processes_in
-from engine.git.runner import Repo
-from engine.git.staging import stage_all
+from engine.git.runner import Repo, Where
+from engine.git.staging import Intake, LeftOut, stage_all
 from engine.git.stumbling import past_obstacles
 from engine.git.workspace import Strategy, Workspace
 from engine.git.worktrees import checkouts
@@ -52,7 +52,9 @@ async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVe
     if reason:
         return RemovalVerdict(workspace=workspace, reasons=(reason,))
     try:
-        files, reason = await _kept_by(repo, path, heads, await resolve(repo, names.base))
+        left_out = await _left_out(repo, workspace.admin)
+        base = await resolve(repo, names.base)
+        files, reason = await _kept_by(repo, path, heads, (base, left_out))
     except EngineError as error:
         files, reason = "", f"it could not be read: {error}"
     return RemovalVerdict(workspace=workspace, reasons=(reason,) if reason else (), files=files)
@@ -68,10 +70,32 @@ def _why_not_looked_at(path: Path) -> str:
     return ""
 
 
+async def _left_out(repo: Repo, admin: str | None) -> LeftOut | None:
+    """Return what tells the files that a sparse worktree does not hold, by its index in the user's.
+
+    No agent could write that index.
+    """
+    if admin is None or not await to_thread.run_sync(Path(admin, "index").is_file):
+        return None
+    where = Where(git_dir=admin)
+    records = (await repo.read("ls-files", "-t", "-z", where=where)).split(b"\0")
+    marked = frozenset(record[2:] for record in records if record[:1] == b"S")
+
+    async def of(gone: Sequence[bytes]) -> frozenset[bytes]:
+        return frozenset(name for name in gone if name in marked)
+
+    return of if marked else None
+
+
 async def _kept_by(
-    repo: Repo, path: Path, heads: Sequence[str], base: str | None
+    repo: Repo, path: Path, heads: Sequence[str], before: tuple[str | None, LeftOut | None]
 ) -> tuple[str, str]:
-    """Return the commit that has all of a tree, or else what of it is in none."""
+    """Return the commit that has all of a tree, or else what of it is in none.
+
+    `before` is its base, if that is known, and what tells the files that it never held.
+    """
+    base, left_out = before
+    intake = Intake(left_out=left_out)
     async with scratch_folder(repo) as scratch:
         source = Source(
             worktree=str(path),
@@ -80,7 +104,8 @@ async def _kept_by(
             attributes=await attributes_of(repo, base) if base else None,
         )
         async with InsideGit.opened(repo, source, list) as git:
-            stage = partial(stage_all, git, str(path), onto=heads[0], conversions=git)
+            onto = heads[0]
+            stage = partial(stage_all, git, str(path), onto=onto, intake=intake, conversions=git)
             _, staged = await past_obstacles(str(path), stage)
     names = [os.fsdecode(one.path) for one in staged.set_aside if not one.is_empty]
     names += map(os.fsdecode, staged.embedded)

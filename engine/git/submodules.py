@@ -12,6 +12,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from engine.git.cone import Cone
 from engine.git.objects import list_tree, resolve
 from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Call, Repo, Where
@@ -31,11 +32,13 @@ class _Submodule:
 
 
 async def fill_submodules(
-    repo: Repo, base: str, *, worktree: Path, private: Path
+    repo: Repo, base: str, *, worktree: Path, private: Path, cone: Cone | None = None
 ) -> tuple[str, ...]:
-    """Fill the submodules of a commit; the object folders they borrow from."""
+    """Fill the submodules of a commit, or of a part of it; the object folders they borrow from."""
     borrowed: list[str] = []
     for one in await _listed(repo, base):
+        if cone is not None and not cone.holds(os.fsencode(one.path)):
+            continue
         source = Path(repo.common_dir, "modules", one.name)
         if not await to_thread.run_sync((source / "objects").is_dir):
             continue

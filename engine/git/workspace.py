@@ -31,6 +31,7 @@ from engine.beneath import (
     remove_tree,
 )
 from engine.errors import GitFailed, WorkspaceError
+from engine.git.cone import Cone, cone_of, flags_of
 from engine.git.filled import note_filled
 from engine.git.names import PREFIX, RefNames, check_prefix
 from engine.git.objects import set_refs
@@ -126,7 +127,7 @@ def _leads_inside(top: Path, name: bytes) -> bool:
     return Path(top, os.fsdecode(name)).resolve().is_relative_to(top)
 
 
-_NOTED += ["objects", "branch", "admin"]
+_NOTED += ["objects", "branch", "admin", "folders"]
 
 
 class Strategy(StrEnum):
@@ -167,6 +168,7 @@ class WorkspaceRequest:
         is_mounted: A sandbox will bind `gitfile` over the workspace's `.git`; without one the
             workspace's own `.git` points to the private clone until it is collected.
         spare: A tree to begin a worktree with.
+        folders: The folders to check out, with the files above them; None for all.
     """
 
     attempt: AttemptId
@@ -179,6 +181,7 @@ class WorkspaceRequest:
     brought: str = ""
     is_mounted: bool = True
     spare: Spare | None = None
+    folders: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +196,7 @@ class Workspace:
         branch: The branch on which the agent finds itself.
         admin: The worktree's own folder in the shared `.git`; None for the other strategies.
         included: What was copied, and what was not and why.
+        folders: The folders that were checked out, with the files above them; None for all.
     """
 
     attempt: AttemptId
@@ -207,6 +211,12 @@ class Workspace:
     branch: str = ""
     admin: str | None = None
     included: tuple[Include, ...] = ()
+    folders: tuple[str, ...] | None = None
+
+    @property
+    def cone(self) -> Cone | None:
+        """The part of the repository that was checked out; None for all of it."""
+        return cone_of(self.folders)
 
     @property
     def collect_dir(self) -> str:
@@ -254,13 +264,16 @@ async def _name(repo: Repo, wanted: WorkspaceRequest, *refs: str) -> None:
         raise
 
 
-async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor: int) -> None:
+async def check_space(
+    repo: Repo, commit: str, *, root: Path, count: int, floor: int, cone: Cone | None = None
+) -> None:
     """Make sure that so many workspaces of a commit fit, and leave `floor` bytes free.
 
     Raises:
         WorkspaceError: They do not.
     """
-    wanted = count * int(await repo.cache.of(("size", commit), partial(_size, repo, commit)))
+    ask = partial(_size, repo, commit, cone)
+    wanted = count * int(await repo.cache.of(("size", commit, cone and cone.folders), ask))
     free = await to_thread.run_sync(_free, root)
     if free - wanted < floor:
         mb = 1 << 20
@@ -271,10 +284,11 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
         )
 
 
-async def _size(repo: Repo, commit: str) -> str:
+async def _size(repo: Repo, commit: str, cone: Cone | None) -> str:
     """Return about how many bytes the files of a commit take."""
     listing = await repo.read("ls-tree", "-r", "-l", "-z", commit)
-    sizes = (record.split(b"\t", 1)[0].split()[3] for record in listing.split(b"\0") if record)
+    records = (record.split(b"\t", 1) for record in listing.split(b"\0") if record)
+    sizes = (head.split()[3] for head, path in records if cone is None or cone.holds(path))
     return str(sum(int(size) + _BLOCK for size in sizes if size.isdigit()))
 
 
@@ -307,6 +321,8 @@ def recall(attempt: AttemptId, directory: Path) -> Workspace | None:
     included = tuple(Include(os.fsencode(path), why) for path, why in noted.pop("included"))
     noted["objects"] = tuple(noted["objects"])
     noted["strategy"] = Strategy(noted["strategy"])
+    folders = noted.pop("folders", None)
+    noted["folders"] = None if folders is None else tuple(folders)
     return Workspace(attempt=attempt, included=included, **noted)
 
 
@@ -325,13 +341,13 @@ async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Works
     git_dir = wanted.path / ".git"
     await _name(repo, wanted, names.base)
     await to_thread.run_sync(_clear, wanted.path, None)
-    private = PrivateClone(
-        path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
-    )
-    objects = await make_private(repo, private)
+    cone = cone_of(wanted.folders)
+    objects = await make_private(repo, _private(wanted, names, git_dir))
     where = Where(git_dir=str(git_dir), worktree=str(wanted.path), index=f"{git_dir}/index")
-    await fill(repo, wanted.base, where)
-    objects += await fill_submodules(repo, wanted.base, worktree=wanted.path, private=git_dir)
+    await fill(repo, wanted.base, where, cone=cone)
+    objects += await fill_submodules(
+        repo, wanted.base, worktree=wanted.path, private=git_dir, cone=cone
+    )
     await to_thread.run_sync(_note_start, git_dir, git_dir / "index", wanted.directory)
     async with repo.lock.held():
         await detach_others(repo, names.branch_ref)
@@ -346,6 +362,17 @@ async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Works
         git_dir=str(git_dir),
         objects=objects,
         branch=names.branch,
+        folders=wanted.folders,
+    )
+
+
+def _private(wanted: WorkspaceRequest, names: RefNames, git_dir: Path) -> PrivateClone:
+    return PrivateClone(
+        path=git_dir,
+        branch=names.branch_ref,
+        base=wanted.base,
+        hide=wanted.branch_prefix,
+        cone=cone_of(wanted.folders),
     )
 
 
@@ -356,10 +383,10 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
         await detach_others(repo, names.branch_ref)
         await _name(repo, wanted, names.base, names.branch_ref)
         admin = await _register(repo, wanted, names.branch, git_dir)
-    private = PrivateClone(
-        path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
-    )
+    private = _private(wanted, names, git_dir)
     outer = Where(git_dir=admin, worktree=str(path))
+    if private.cone is not None:
+        await to_thread.run_sync(private.cone.write, admin)
     if wanted.spare is not None:
         await to_thread.run_sync(_begin_with, wanted.spare, path, admin)
     # Beside each other: neither touches what the other does, and the files take long.
@@ -367,10 +394,13 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
         [partial(make_private, repo, private), partial(_fill, repo, wanted, outer)]
     )
     objects = done[0] or ()
-    objects += await fill_submodules(repo, wanted.base, worktree=path, private=git_dir)
+    objects += await fill_submodules(
+        repo, wanted.base, worktree=path, private=git_dir, cone=private.cone
+    )
     await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
     await hide_links(repo, admin)
-    await note_filled(repo, str(path), directory, wanted.base)
+    if private.cone is None:  # another worktree may begin with all files only
+        await note_filled(repo, str(path), directory, wanted.base)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,
@@ -383,6 +413,7 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
         objects=objects,
         branch=names.branch,
         admin=admin,
+        folders=wanted.folders,
     )
 
 
@@ -416,15 +447,15 @@ async def _fill(repo: Repo, wanted: WorkspaceRequest, where: Where) -> None:
     """Write what the tree does not have yet."""
     spare = wanted.spare
     if spare is None or spare.base != wanted.base:
-        await fill(repo, wanted.base, where)
+        await fill(repo, wanted.base, where, cone=cone_of(wanted.folders))
     elif not spare.is_whole:
         call = Call(writes=True, timeout_s=1800)
         await repo.run("checkout-index", "-q", "-f", "-u", "-a", call=call, where=where)
 
 
-async def fill(repo: Repo, base: str, where: Where) -> None:
+async def fill(repo: Repo, base: str, where: Where, *, cone: Cone | None = None) -> None:
     """Write the base's files, outside the lock: this is what takes long."""
-    call = Call(writes=True, timeout_s=1800)
+    call = Call(writes=True, timeout_s=1800, flags=flags_of(cone))
     await repo.run(
         "read-tree", "--reset", "-u", "--no-recurse-submodules", base, call=call, where=where
     )

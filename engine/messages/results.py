@@ -264,6 +264,21 @@ class UndoneLanding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Holding:
+    """The part of a repository that a sparse worktree holds.
+
+    Attributes:
+        folders: The folders that are there whole; files above them are there too.
+        held: How many folders these are, with those below them.
+        of: How many folders the repository has.
+    """
+
+    folders: tuple[str, ...]
+    held: int
+    of: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerView:
     """One worker as a console draws it. Times are wall-clock seconds.
 
@@ -291,6 +306,7 @@ class WorkerView:
         landed: The commit that the target came to by its landing.
         undone: How its last landing was taken back, if that is why it waits for review.
         checkpoint_at: When the files of its running attempt were kept last, as they were then.
+        holds: The folders of its worktree; None where it holds the whole repository.
     """
 
     worker: str
@@ -348,6 +364,7 @@ class WorkerView:
     branch: str | None = None
     workspace: str | None = None
     site: str = ""
+    holds: Holding | None = None
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
     is_carry_refused: bool = False

@@ -18,12 +18,13 @@ def describe(plan: Plan) -> dict[str, Any]:
         "runtime": asdict(plan.runtime),
         "workspace": asdict(plan.workspace),
         "review": asdict(plan.review),
-        "steps": [_step(step) for step in plan.steps],
+        "steps": [_step(plan, step) for step in plan.steps],
     }
 
 
-def _step(step: PlannedStep) -> dict[str, Any]:
+def _step(plan: Plan, step: PlannedStep) -> dict[str, Any]:
     row = asdict(step)
+    row["sparse_checkout"] = plan.sparse_checkout_of(step.name)
     row["policy"] = str(step.policy)
     row["candidates"] = len(step.workers) if step.has_candidates else 0
     row["workers"] = [_worker(step, worker) for worker in step.workers]

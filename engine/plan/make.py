@@ -180,6 +180,7 @@ def _step(spec: StepSpec, making: _Making) -> PlannedStep:
         check=check,
         wants_change=spec.run is None and merge.lands,
         site=spec.site or "",
+        sparse_checkout=spec.sparse_checkout,
     )
 
 

@@ -145,6 +145,7 @@ class PlannedStep:
         wants_change: Its agents are to change something that lands, so ending well without a change
             is no success. Old journals do not say so.
         site: The name of the site where its workers live; empty where that is the run's.
+        sparse_checkout: Patterns of the folders of its worktrees; None where they are the run's.
     """
 
     name: str
@@ -162,6 +163,7 @@ class PlannedStep:
     check: str | None = None
     wants_change: bool = False
     site: str = ""
+    sparse_checkout: tuple[str, ...] | None = None
 
     def worker(self, worker: WorkerId) -> PlannedWorker:
         """The worker of that name."""
@@ -235,13 +237,18 @@ class ServeRule:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
-    """The rules for preparing and releasing a workspace."""
+    """The rules for preparing and releasing a workspace.
+
+    Attributes:
+        sparse_checkout: Patterns of the folders that it holds; none for the whole repository.
+    """
 
     include: tuple[str, ...] = ()
     setup: str | None = None
     teardown: str | None = None
     cwd: str = "."
     paths: tuple[str, ...] = ()
+    sparse_checkout: tuple[str, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
     serve: ServeRule | None = None
 
@@ -381,6 +388,11 @@ class Plan:
     def site_of(self, step: str) -> str:
         """Return the site where the workers of a step run; empty if nobody has chosen one."""
         return self.step(step).site or self.runtime.site
+
+    def sparse_checkout_of(self, step: str) -> tuple[str, ...]:
+        """Return patterns of the folders that worktrees of a step hold; none for all folders."""
+        own = self.step(step).sparse_checkout
+        return self.workspace.sparse_checkout if own is None else own
 
     @property
     def clusters_used(self) -> tuple[Cluster, ...]:

@@ -4,7 +4,7 @@ A value is put in as it is and never filled again, so that what one agent wrote 
 one's prompt say anything but that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from engine.plan.model import PlannedStep, PlannedWorker
 from engine.spec.placeholders import placeholders, substitute
@@ -88,6 +88,20 @@ def hint_sentence(count: int) -> str:
     return f"You may spawn up to {count} concurrent sub-agents or workers for this step."
 
 
+def holding_sentence(folders: Sequence[str]) -> str:
+    """The sentence that tells an agent that its worktree holds only a part of the repository."""
+    named = ", ".join(f"`{folder}`" for folder in folders[:_MOST_NAMED])
+    more = len(folders) - _MOST_NAMED
+    named += f" and {more} more" if more > 0 else ""
+    return (
+        f"This worktree holds only some folders of the repository: {named or 'none'}. The other "
+        "files are in git: read one with `git show HEAD:PATH`, or add its folder with "
+        "`git sparse-checkout add FOLDER`. New files elsewhere need `git add --sparse`."
+    )
+
+
+_MOST_NAMED = 20
+
 __all__ = [
     "LONGEST_VALUE",
     "StepOutput",
@@ -95,6 +109,7 @@ __all__ = [
     "cut",
     "fill",
     "hint_sentence",
+    "holding_sentence",
     "placeholders",
     "prompt_values",
 ]

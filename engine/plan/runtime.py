@@ -96,6 +96,7 @@ def workspace_of(spec: WorkspaceSpec) -> WorkspaceRules:
         teardown=spec.teardown,
         cwd=spec.cwd,
         paths=spec.paths,
+        sparse_checkout=spec.sparse_checkout,
         ports=dict(spec.ports),
         serve=_serve(spec.serve) if spec.serve is not None else None,
     )

@@ -184,6 +184,7 @@ class Performer:
                 feedback=feedback,
                 branch=made.branch,
                 base=made.base,
+                holds=made.holds,
                 enforcement=await self._enforcement(effect, made.address),
             )
         )
@@ -241,9 +242,23 @@ class Performer:
         w = self._worker(effect)
         tree = w.change.tree if w.change else None
         checker = Checking(self._run, self._tools, effect)
-        result = await checker.check(tree or "")
+        if w.begun.holds is not None:
+            result = await self._check_whole(w, checker)
+        else:
+            result = await checker.check(tree or "")
         fact = f.CheckPassed if result.passed else f.CheckFailed
         self._run.feed(fact(**self._about(effect), check=result))
+
+    async def _check_whole(self, w: Worker, checker: Checking) -> CheckResult:
+        """Run the check on all files of a change whose worktree holds only some of them."""
+        async with self._tools.landing:  # it needs the tree in which landings are checked
+            found = await self._workshop.landings.check_again(
+                self._run.state, w, checker, is_own=True
+            )
+        if isinstance(found, CheckResult):
+            return found
+        tree = w.change.tree if w.change else None
+        return CheckResult(command=checker.command, passed=False, tree=tree, summary=found.reason)
 
     async def _wait(self, effect: e.StartTimer) -> None:
         if effect.is_for_login:

@@ -247,6 +247,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         branch=w.begun.branch,
         workspace=w.begun.workspace,
         site=w.begun.site,
+        holds=w.begun.holds,
         conflicts=conflict.paths if conflict else (),
         in_the_way=w.landing.in_the_way,
         is_carry_refused=w.landing.is_carry_refused,

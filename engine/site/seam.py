@@ -20,7 +20,7 @@ from engine.host.seam import AttemptExit, Capacity, Host
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement, Limits
 from engine.messages.questions import CleanItem, TrashItem
-from engine.messages.results import Entrance
+from engine.messages.results import Entrance, Holding
 from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
 from engine.sandbox.tamper import News
 from engine.site.artifacts import Artifacts
@@ -88,12 +88,14 @@ class Filling:
         previous: The workspace that it is a copy of, where there is no git to begin from.
         brought: The folder at the site with the files of the user's that git does not know, where
             the user's own folder cannot be read there.
+        holds: The folders of the commit to check out; None for all.
     """
 
     commit: str = ""
     givers: tuple[tuple[WorkerId, int], ...] = ()
     previous: SpaceAddress | None = None
     brought: str = ""
+    holds: Holding | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,7 @@ class GitSpaces:
             includes=at.terms.workspace.include,
             brought=filling.brought,
             is_mounted=self._shelter.mounts,
+            folders=filling.holds.folders if filling.holds else None,
         )
         async with self._lending(wanted) as spare:
             space = await prepare(self._repo, replace(wanted, spare=spare))
@@ -98,7 +99,8 @@ class GitSpaces:
         unless a sandbox is still there, and nothing is lent from under that.
         """
         is_new = not await anyio.Path(wanted.directory, NOTE).exists()
-        if not (is_new and wanted.is_mounted and wanted.strategy is Strategy.WORKTREE):
+        is_whole = wanted.strategy is Strategy.WORKTREE and wanted.folders is None
+        if not (is_new and wanted.is_mounted and is_whole):
             yield None
             return
         place = _spare(wanted.path)

@@ -37,6 +37,7 @@ _ONLY = {
 }
 
 
+_SPARSE = "sparse_checkout"
 _SITE_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _NEAR_ONLY = (
     (
@@ -129,6 +130,7 @@ def check_manifest(root: Node) -> Iterator[Complaint]:
     yield from _agents(root)
     yield from _personas(root, whole)
     yield from _runtime(whole)
+    yield from _sparse(whole.runtime, at(root, "workspace"), ("workspace",))
     yield from _agent_named(whole, at(root, "review", "assist"), ("review", "assist"))
     yield from _repeated_names(("pipelines",), at(root, "pipelines"))
     for i, pipeline in entries(at(root, "pipelines")):
@@ -160,6 +162,15 @@ def _runtime(whole: _Whole) -> Iterator[Complaint]:
     yield from _agent_named(whole, whole.runtime, ("runtime",))
     yield from _database(whole.runtime)
     yield from _sites(whole)
+
+
+def _sparse(runtime: Node | None, node: Node | None, path: Path) -> Iterator[Complaint]:
+    """Yield what is wrong with the folders that worktrees hold."""
+    folders, path = at(node, _SPARSE), (*path, _SPARSE)
+    yield from _repeated(folders, path, "folder")
+    if texts(folders) and text(at(runtime, "isolation_strategy")) == "directory":
+        message = "needs git, and there is none with `isolation_strategy: directory`"
+        yield Complaint(path, message)
 
 
 def _database(runtime: Node | None) -> Iterator[Complaint]:
@@ -315,6 +326,7 @@ def _step(step: StepNode) -> Iterator[Complaint]:
     """Yield everything that does not agree inside one step."""
     yield from _work(step)
     yield from _spread(step)
+    yield from _sparse(step.runtime, step.node, step.path)
     yield from _policy(step)
     yield from _merge(step)
     if step.says("timeout_minutes") and step.at("limits", "time_seconds") is not None:

@@ -15,6 +15,7 @@ from engine.spec.words import (
     PolicyText,
     Positive,
     Section,
+    SparseFolders,
     StepName,
     Text,
     Variable,
@@ -137,6 +138,8 @@ class StepSpec(Section):
     """The agent. It overrides the persona's."""
     site: Name | None = None
     """The site where its workers live; by default `runtime.sites.default`."""
+    sparse_checkout: SparseFolders | None = None
+    """Replaces `workspace.sparse_checkout`. An empty list means the whole repository."""
     dependencies: tuple[StepName, ...] = ()
     """Steps that this one waits for. It starts from their changes (the chosen ones)."""
     files: tuple[InsidePath, ...] = ()

@@ -168,6 +168,30 @@ All other braces stay as they are. To write the text `{{item}}` itself, double t
 has filled in. It fills none in the prompt of a persona or in a command.
 """
 
+_SPARSE = """\
+## Sparse worktrees
+
+`sparse_checkout` names the folders that worktrees hold. The other files stay in git, so a worker in
+a large repository costs little time and disk. plait uses git's sparse checkout in cone mode.
+
+- An entry is a folder or a pattern: `*`, `?` and `[…]` match within one name, and `**` matches any
+  number of folders. `plait validate` and the start of a run refuse an entry that matches no folder.
+- A worktree also holds all files directly at the top and directly in the folders above an entry.
+- It also holds every folder in which earlier steps or attempts of the run changed files.
+- plait tells the agent what its worktree holds. The agent can read another file with
+  `git show HEAD:PATH`, and add its folder with `git sparse-checkout add FOLDER`.
+- New files outside the folders are part of the change, as everywhere else. To commit them itself,
+  the agent needs `git add --sparse`.
+- A change deletes a file that the worktree never held only if the agent commits that deletion.
+- A new file cannot replace a folder that is not there: plait sets the file aside, and keeps the
+  worktree.
+- `check` runs on all files of the change, in the tree where plait also checks landings. These
+  checks run one at a time.
+- `setup`, `teardown` and `serve` run in the worktree, so name the folders that they need.
+- Diffs, Review, `plait try` and landings always cover the whole repository.
+- A sparse worktree starts empty: plait reuses no files of removed worktrees for it.
+"""
+
 _LEVELS = """\
 ## Three levels of concurrency
 
@@ -222,6 +246,7 @@ def page() -> str:
             "## Keys\n",
             tables,
             _PLACEHOLDERS.format(simple=names, of_steps=of_steps),
+            _SPARSE,
             _LEVELS,
             "## Refused for now\n",
             "plait knows these values and refuses them, with a reason:\n",

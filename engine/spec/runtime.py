@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Discriminator, Field, Tag, create_model
 
 from engine.limits import KINDS, Dimension, Limits
-from engine.spec.words import Count, InsidePath, Name, Positive, Section, Text, Variable
+from engine.spec.words import (
+    Count,
+    InsidePath,
+    Name,
+    Positive,
+    Section,
+    SparseFolders,
+    Text,
+    Variable,
+)
 
 if TYPE_CHECKING:  # a type checker cannot follow what is made from the table
     Required = str
@@ -236,6 +245,9 @@ class WorkspaceSpec(Section):
     """The folder in which agents and commands start."""
     paths: tuple[InsidePath, ...] = ()
     """The files that agents should change. Review points out all others."""
+    sparse_checkout: SparseFolders = ()
+    """The folders that worktrees hold, such as `[src/parser, "services/*/api"]`; by default all.
+    Files above these folders are there too. Checks run on the whole repository."""
     ports: Mapping[Variable, Annotated[int, Field(ge=1, le=100)]] = Field(default_factory=dict)
     """Ports that each worker gets: the name of the variable, and how many."""
     serve: ServeSpec | None = None

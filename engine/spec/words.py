@@ -73,6 +73,12 @@ def is_inside(path: str) -> bool:
     return bool(path) and not pure.is_absolute() and ".." not in pure.parts and "\0" not in path
 
 
+def is_folder_below(path: str) -> bool:
+    """Return whether the path or pattern can name a folder below its folder, and nothing else."""
+    is_plain = not path.startswith("!") and "\n" not in path
+    return is_plain and is_inside(path) and bool(PurePosixPath(path).parts)
+
+
 def _kind(is_right: Callable[[str], object], expectation: str) -> AfterValidator:
     def check(value: str) -> str:
         if is_right(value):
@@ -109,6 +115,19 @@ StepName = Annotated[
 Text = Annotated[str, _kind(str.strip, "some text, found none"), Field(min_length=0)]
 InsidePath = Annotated[
     str, _kind(is_inside, "a path inside the repository: relative, without `..`")
+]
+SparseFolders = Annotated[
+    tuple[
+        Annotated[
+            str,
+            _kind(
+                is_folder_below,
+                "a folder below the top of the repository: relative, without `..` and `!`",
+            ),
+        ],
+        ...,
+    ],
+    Field(max_length=1000),
 ]
 Variable = Annotated[
     str,

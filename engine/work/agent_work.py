@@ -47,6 +47,7 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         attempt=w.attempt.number,
         persona_prompt=planned.persona_prompt,
         hint=planned.hint,
+        folders=w.begun.holds.folders if w.begun.holds else None,
         permissions=planned.permissions,
         mode=mode,
         session=w.session.id if mode is not RetryMode.FRESH else None,

@@ -6,7 +6,7 @@ from typing import Protocol
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.messages.diffs import ChangeDiff, FileSides
-from engine.messages.results import Change
+from engine.messages.results import Change, Holding
 from engine.plan.model import Plan
 from engine.review.comparing import DiffWanted
 from engine.review.desk import MergeDesk
@@ -20,6 +20,7 @@ class Made:
     """A workspace that is there and filled, but not yet set up.
 
     `is_users` where every file of it is the user's: their commit, and what they let be copied.
+    `holds` are its folders, where it does not hold the whole repository.
     """
 
     address: SpaceAddress
@@ -27,6 +28,7 @@ class Made:
     base: str | None = None
     notes: tuple[str, ...] = ()
     is_users: bool = False
+    holds: Holding | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from engine.git.arrivals import MOST_REFS
 from engine.git.base import resolve_base
 from engine.git.collection import CollectedChange, CollectRefused
 from engine.git.composition import LandingStyle
+from engine.git.cone import cone_of
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames, check_prefix
 from engine.git.objects import set_refs, tree_of, write_commit
@@ -24,11 +25,14 @@ from engine.git.parcel import bring_home
 from engine.git.radar import Snapshot
 from engine.git.removal import remove_branch
 from engine.git.runner import Repo
+from engine.git.sparse import check_folders, held
 from engine.git.stacking import StackConflict, stack_base
 from engine.git.staging import MOST_NEW
 from engine.git.workspace import check_space
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.legible import legible_line
 from engine.messages.diffs import ChangeDiff, FileSides
+from engine.messages.results import Holding
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, Plan, RetryMode
 from engine.review.change import HistoryWanted, left_out_note, measured
@@ -102,12 +106,29 @@ class GitWorkshop:
         target = await target_of(self._repo, plan)
         signature = self._repo.settings.sign(int(self._clock.now()))
         base = await resolve_base(self._repo, plan.runtime.base or "HEAD", signature)
-        at_once = min(plan.runtime.max_concurrent_workers, sum(len(s.workers) for s in plan.steps))
-        await check_space(
-            self._repo, base.commit, root=self._root, count=at_once, floor=_DISK_FLOOR
-        )
+        await self._check_space(plan, base.commit)
         runtime = replace(plan.runtime, target=target, base=base.commit)
         return replace(plan, runtime=runtime, notes=(*plan.notes, *left_out_note(base)))
+
+    async def _check_space(self, plan: Plan, base: str) -> None:
+        """Make sure that the workspaces of the largest kind fit, with the folders that they name.
+
+        Raises:
+            WorkspaceError: They do not, or a folder is not there.
+        """
+        at_once = min(plan.runtime.max_concurrent_workers, sum(len(s.workers) for s in plan.steps))
+        for wanted in {plan.sparse_checkout_of(step.name) for step in plan.steps}:
+            await check_folders(self._repo, base, wanted)
+            holds = await held(self._repo, base, wanted)
+            cone = cone_of(holds.folders if holds else None)
+            await check_space(
+                self._repo,
+                base,
+                root=self._root,
+                count=at_once,
+                floor=_DISK_FLOOR,
+                cone=cone,
+            )
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """Have a worktree made and filled from its base; `resume` reuses the last one."""
@@ -117,20 +138,28 @@ class GitWorkshop:
         ):
             at = workplace(state, w.id, number=effect.attempt)
             found = await (await self._sites.place(state, at)).spaces(at.terms).resume(at)
-            return Made(address=found.address, branch=short(found.branch), base=w.begun.base)
+            return Made(
+                address=found.address,
+                branch=short(found.branch),
+                base=w.begun.base,
+                holds=w.begun.holds,
+            )
         start = await self._start(state, effect)
         if isinstance(start, BaseClash):
             return start
         at = new_workplace(state, w.id, effect.attempt)
-        filling = Filling(commit=start.commit, givers=effect.bases)
+        folders = state.plan.sparse_checkout_of(w.id.step)
+        holds = await held(self._repo, start.commit, folders, since=await self._base_of(state))
+        filling = Filling(commit=start.commit, givers=effect.bases, holds=holds)
         spaces = (await self._sites.place(state, at)).spaces(at.terms)
         filled = await spaces.prepare(at, filling)
         return Made(
             address=filled.address,
             branch=short(filled.branch),
             base=start.base,
-            notes=filled.notes,
-            is_users=await self._is_users(state, effect, start.commit),
+            notes=(*filled.notes, *_holds_note(holds)),
+            is_users=holds is None and await self._is_users(state, effect, start.commit),
+            holds=holds,
         )
 
     async def _is_users(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> bool:
@@ -334,6 +363,14 @@ def _history_of(state: RunState) -> HistoryWanted | None:
         prefix=runtime.branch_prefix,
         is_as_it_is=runtime.land_style == LandingStyle.MERGE,
     )
+
+
+def _holds_note(holds: Holding | None) -> tuple[str, ...]:
+    """Return one sentence on what a worktree holds, if that is not the whole repository."""
+    if holds is None:
+        return ()
+    named = ", ".join(map(legible_line, holds.folders)) or "only files at the top"
+    return (f"the worktree holds {holds.held} of {holds.of} folders: {named}",)
 
 
 def _left_over(w: Worker) -> str:

@@ -11,8 +11,11 @@ from engine.beneath import EntryKind
 from engine.errors import WorkspaceError
 from engine.git.collection import CollectedChange
 from engine.ids import AttemptId, WorkerId
+from engine.messages.results import Holding
+from engine.plan.model import IsolationStrategy
 from engine.site.artifacts import artifacts_folder
 from engine.site.crossing import CrossingEntry, Stretch, begin, settle, write_pieces
+from engine.site.seam import Filling
 from tests.support.sites import RUN, WANTED, WORKER, Scene, scene
 
 pytestmark = pytest.mark.anyio
@@ -271,3 +274,29 @@ def test_nothing_that_crosses_is_written_through_a_link_that_crossed(tmp_path: P
     settle(draft, [link, *below], tmp_path / "kept")
     assert list(outside.iterdir()) == []
     assert (tmp_path / "kept/a/file").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("isolation", [IsolationStrategy.WORKTREE, IsolationStrategy.CLONE])
+async def test_a_sparse_worktree_holds_its_folders_and_loses_no_file(
+    stage: Scene, isolation: IsolationStrategy
+) -> None:
+    files = {"in/x": "1\n", "in/deep/y": "2\n", "out/z": "3\n"}
+    stage.base = stage.built.commit(files, "two folders")
+    holds = Holding(folders=("in",), held=2, of=3)
+    at = stage.at(isolation=isolation)
+    made = await stage.spaces.prepare(at, Filling(commit=stage.base, holds=holds))
+    at = replace(at, address=made.address)
+    script = "ls; ls in; git status --porcelain; mkdir -p out; echo n > out/new; echo m > in/x"
+    assert await stage.said(script, at) == "code\nin\nold\ndeep\nx\n"
+    seen = await stage.spaces.look(at, WANTED, stage.built.path.parent / "seen")
+    assert seen is not None
+    brought = await stage.spaces.collect(at, WANTED)
+    assert isinstance(brought.change, CollectedChange)
+    assert brought.change.tree == seen.tree
+    changed = stage.built.git("diff", "--name-status", stage.base, brought.change.head)
+    assert changed.split() == ["M", "in/x", "A", "out/new"]
+    assert not [note for note in brought.change.notes if "sparse" in note]
+    stage.built.fsck()
+    again = await stage.spaces.resume(at)
+    assert again.address.path == made.address.path
+    assert await stage.spaces.release(at, WANTED)

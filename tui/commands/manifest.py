@@ -8,7 +8,15 @@ from typing import Any
 
 import anyio
 
-from engine.api import Plan, check_sites, describe, machine_rows, plan_from, plans_in
+from engine.api import (
+    Plan,
+    check_sites,
+    check_sparse_checkouts,
+    describe,
+    machine_rows,
+    plan_from,
+    plans_in,
+)
 from engine.errors import PlanError, SpecError
 from engine.limits import Level
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
@@ -30,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.command == "validate":
             plans = plans_in(path)
-            anyio.run(check_sites, path.resolve().parent, plans)
+            for check in (check_sites, check_sparse_checkouts):
+                anyio.run(check, path.resolve().parent, plans)
         else:
             plans = (plan_from(path, folder=Path.cwd(), pipeline=args.pipeline),)
     except (SpecError, PlanError) as error:
@@ -99,6 +108,8 @@ def _step_lines(step: dict[str, Any]) -> list[str]:
             lines.append(f"    {worker['prompt'].splitlines()[0][:100]}")
         if worker["hint_sentence"]:
             lines.append(f"    {worker['hint_sentence']}")
+    if step["sparse_checkout"]:
+        lines.append(f"  sparse checkout: {', '.join(step['sparse_checkout'])}")
     limits = {name: value for name, value in step["limits"].items() if value is not None}
     if limits:
         lines.append(

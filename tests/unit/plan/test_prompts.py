@@ -11,6 +11,7 @@ from engine.plan.prompts import (
     cut,
     fill,
     hint_sentence,
+    holding_sentence,
     prompt_values,
 )
 
@@ -77,3 +78,13 @@ def test_a_command_finds_its_values_in_its_environment():
     }
     plain = step("s", run="make")
     assert "PLAIT_ITEM" not in command_environment(plain, plain.workers[0], run="r1")
+
+
+def test_an_agent_hears_which_folders_its_worktree_holds():
+    assert holding_sentence(["src", "docs"]) == (
+        "This worktree holds only some folders of the repository: `src`, `docs`. The other files "
+        "are in git: read one with `git show HEAD:PATH`, or add its folder with "
+        "`git sparse-checkout add FOLDER`. New files elsewhere need `git add --sparse`."
+    )
+    assert "`f19` and 5 more. " in holding_sentence([f"f{n}" for n in range(25)])
+    assert "repository: none. " in holding_sentence([])

@@ -1,10 +1,11 @@
 """The environment of a worker: names of variables, its folders, its sandbox; never a secret."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from engine.messages.results import Entrance
+from engine.messages.results import EngineView, Entrance, Holding
 from tests.support.consoles import Console, opened
 from tests.support.world import FakePort, csvlite
 from tui.keys import default_keymap
@@ -48,14 +49,26 @@ async def test_the_palette_leads_there_and_the_tab_is_clicked():
         await _shows_environment(console)
 
 
-async def test_a_worker_that_lives_elsewhere_says_where():
+def _world(**more: Any) -> EngineView:
+    """Return the usual world, with more said of every worker of its first run."""
     view = csvlite()
     (run, *others) = view.runs
     steps = tuple(
-        replace(step, workers=tuple(replace(w, site="gpu-box/n1") for w in step.workers))
-        for step in run.steps
+        replace(step, workers=tuple(replace(w, **more) for w in step.workers)) for step in run.steps
     )
-    elsewhere = replace(view, runs=(replace(run, steps=steps), *others))
+    return replace(view, runs=(replace(run, steps=steps), *others))
+
+
+async def test_a_sparse_worktree_says_what_it_holds():
+    holds = Holding(folders=("src/parser", "docs"), held=3, of=120)
+    async with opened(port=FakePort(_world(holds=holds))) as console:
+        console.app.session.worker = "implement/worker_1"
+        await console.do("go_worker", "go_environment")
+        await console.shows("holds    3 of 120 folders: src/parser, docs")
+
+
+async def test_a_worker_that_lives_elsewhere_says_where():
+    elsewhere = _world(site="gpu-box/n1")
     async with opened(port=FakePort(elsewhere)) as console:
         console.app.session.worker = "implement/worker_1"
         await console.do("go_worker", "go_environment")

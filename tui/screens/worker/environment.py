@@ -40,6 +40,7 @@ class Environment(Tab):
             self._of, self._names, self._folders, self._problem = wanted, (), {}, "asking …"
             self.screen.begin(self._ask, group="environment", exclusive=True)
         rows: list[Row] = [(), _heading("SANDBOX", of.cells), *_walls(of.worker)]
+        rows += _held(of.worker, of.cells)
         rows += [(), _heading("FOLDERS", of.cells)]
         rows += [
             words(f" {'' if at else name:<9}", Span(part, TEXT))
@@ -74,6 +75,17 @@ class Environment(Tab):
 
 def _heading(title: str, cells: int, figure: str = "") -> Row:
     return (Span(" "), *heading(title, cells - 2, figure=figure))
+
+
+def _held(worker: WorkerView, cells: int) -> list[Row]:
+    """Return which folders of the repository its worktree holds, if not all."""
+    if worker.holds is None:
+        return []
+    folders = ", ".join(map(clean, worker.holds.folders)) or "only files at the top"
+    lines = wrap(f"{worker.holds.held} of {worker.holds.of} folders: {folders}", cells - 11)
+    return [
+        words(f" {'' if at else 'holds':<9}", Span(line, TEXT)) for at, line in enumerate(lines)
+    ]
 
 
 def _walls(worker: WorkerView) -> list[Row]:
