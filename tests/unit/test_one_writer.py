@@ -25,6 +25,7 @@ ALLOWED = {
     "engine/api/sites.py": SCRATCH,
     "engine/git/arrivals.py": GIT_DIR,
     "engine/git/checkout.py": "the user's own checkout, where git itself writes",
+    "engine/git/cone.py": "a git directory before its agent begins",
     "engine/git/embedded.py": ENGINE_STATE,
     "engine/git/filled.py": ENGINE_STATE,
     "engine/git/inside.py": GIT_DIR,

@@ -5,7 +5,6 @@ from functools import partial
 from time import monotonic
 from typing import ClassVar, TypeVar
 
-import anyio
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
@@ -27,12 +26,13 @@ from tui.kit.panes import Edged, use_whole_cells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
-from tui.kit.working import begin_work
+from tui.kit.working import begin_work, caught_up
 from tui.words.outcomes import CameOut, Pursued, deed_of, not_said, pursued_of
 from tui.words.reasons import ELSEWHERE
 from tui.words.scene import Scene
 from tui.words.sentences import ended, two_sentences, with_keys
 
+_DONE, _FAILED = Span("✓ ", Ink(Role.DONE)), Span("✗ ", Ink(Role.FAILED, bold=True))
 _STILL_S = _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
 _CHORD_HELP_S = 0.3
@@ -444,9 +444,7 @@ class Board(Screen[None]):
     async def _switch(self, screen: str) -> None:
         self.session.hold_run(is_held=screen not in _FOLLOWS)
         await self.app.switch_mode(screen)
-        has_resumed = anyio.Event()
-        if self.app.screen.call_later(has_resumed.set):  # behind all it does when it is seen again
-            await has_resumed.wait()
+        await caught_up(self.app.screen)
 
     def copy(self, text: str) -> None:
         """Put a text into the terminal's clipboard."""
@@ -501,8 +499,7 @@ class Board(Screen[None]):
 
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
         """Say what was refused, why, and what helps."""
-        mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        self.say(mark, Span(what, BOLD), *two_sentences(ended(f" refused: {reason}"), hint))
+        self.say(_FAILED, Span(what, BOLD), *two_sentences(ended(f" refused: {reason}"), hint))
 
     def ask_first(self, idea: str, said: Row, then: Callable[[], None]) -> None:
         """Ask on the message line; the same key again does it."""
@@ -562,7 +559,7 @@ class Board(Screen[None]):
             after()
         note = not_said(reply.note, said)
         pursued = pursued_of(command, self.session.bridge.deliveries)
-        mark = Span("… ", Ink(Role.RUNNING)) if pursued else Span("✓ ", Ink(Role.DONE))
+        mark = Span("… ", Ink(Role.RUNNING)) if pursued else _DONE
         self.say_both(said, note, mark)
         if pursued:
             self.pursue(pursued)
@@ -588,10 +585,8 @@ class Board(Screen[None]):
         """Say what came of something, once a newer message has been read."""
         for held in self.controllers:
             held.came_out(pursued, outcome)
-        mark = Span("✓ ", Ink(Role.DONE))
-        if not outcome.is_well:
-            mark = Span("✗ ", Ink(Role.FAILED, bold=True))
         hint = with_keys(outcome.hint, self.key_anywhere)
+        mark = _DONE if outcome.is_well else _FAILED
         self._say_in_turn(pursued, mark, *two_sentences(outcome.said, hint))
 
     def _say_in_turn(self, pursued: Pursued, *parts: str | Span) -> None:

@@ -141,7 +141,7 @@ class Session:
     """The number of the newest comment that was sent: no other one is called so."""
     snoozed: set[str] = field(default_factory=set)
     asked_at: dict[object, float] = field(default_factory=dict)
-    """When each question was on screen as a whole for the first time."""
+    """The moment when each question was on screen as a whole for the first time."""
     risen: frozenset[tuple[str, str]] = frozenset()
     drafts: dict[str, str] = field(default_factory=dict)
     left_at: float | None = None

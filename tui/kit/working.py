@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.dom import DOMNode
+    from textual.widget import Widget
     from textual.worker import WorkType
 
 _MOST_BYTES = 1 << 20
@@ -64,6 +65,13 @@ def begin_work(
 
     wanted: WorkType[None] = guarded
     node.run_worker(wanted, group=group, exclusive=exclusive)
+
+
+async def caught_up(widget: Widget) -> None:
+    """Wait until a widget has handled every message that it has been sent so far."""
+    is_through = anyio.Event()
+    if widget.call_later(is_through.set):
+        await is_through.wait()
 
 
 class Failures(list[Exception]):
