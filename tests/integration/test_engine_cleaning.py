@@ -215,17 +215,18 @@ async def test_what_a_child_kept_goes_with_its_run_and_the_mirror_with_the_last_
         assert [line.text for line in (await engine.log(run.id, "s1/worker_1")).lines]
     shutil.rmtree(place.built.path / ".git/plait/runs" / run.id)
     async with place.engine() as engine:
-        (asked,) = await engine.port.ask(CleanUp(dry_run=True))
+        asked, branch = await engine.port.ask(CleanUp(dry_run=True))
+        assert (branch.run, branch.path, branch.is_safe) == (run.id, "", False)
         assert (asked.run, asked.path, asked.is_safe, far.exists()) == (
             run.id,
             str(far),
             True,
             True,
         )
-        (gone,) = await engine.port.ask(CleanUp())
+        gone, _ = await engine.port.ask(CleanUp())
         assert (gone.run, gone.was_removed, far.exists()) == (run.id, True, False)
         (label,) = (site / "mirror.git/plait/trash").glob("*/removed.json")
         os.utime(label, (0, 0))  # as if it had been there for a month
-        assert await engine.port.ask(CleanUp()) == ()
-        (mirror,) = await engine.port.ask(CleanUp())
+        assert await engine.port.ask(CleanUp()) == (branch,)
+        mirror, _ = await engine.port.ask(CleanUp())
         assert (mirror.path, mirror.was_removed, site.exists()) == (str(site), True, False)

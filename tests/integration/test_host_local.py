@@ -293,7 +293,6 @@ async def test_closing_a_host_ends_its_attempts_and_its_zygote(tmp_path: Path) -
     host = LocalHost(tmp_path)
     spec = attempt(tmp_path, "sleep", "600")
     await host.start(spec)
-    assert len(await to_thread.run_sync(zygotes) - before) == 1
     await host.aclose(detach=False)
     assert not await marked(spec)
     assert await to_thread.run_sync(zygotes) <= before

@@ -206,7 +206,7 @@ async def test_nobody_is_shown_in_its_place(place: MergingPlace, engine: Engine,
         if host:
             stack.enter_context(hijacked(port, host))
         wanted = ServedState.STARTING if host else ServedState.READY
-        note = "another program listens" if host else ""
+        note = "a program that is not this worker" if host else ""
         found = await s.wait_served(engine, run, wanted, note=note)
         assert bool(found.url) is (not host)
     assert (await s.wait_served(engine, run, ServedState.READY)).url
@@ -218,7 +218,9 @@ async def test_one_that_is_ready_is_no_more_once_somebody_takes_its_place(
     run = await reviewed(engine, s.plan(place, SHARES))
     port = (await s.ready(engine, run)).port
     with hijacked(port, "127.0.0.1"):
-        found = await s.wait_served(engine, run, ServedState.STARTING, note="another program")
+        found = await s.wait_served(
+            engine, run, ServedState.STARTING, note="a program that is not this worker"
+        )
         assert not found.url
 
 

@@ -28,6 +28,8 @@ class Scrolled(Inked, ScrollView, can_focus=False, inherit_bindings=False):
     """
 
     ALLOW_SELECT = True
+    is_map_of_rows = True
+    """The map beside it is of its own rows, not of something larger."""
 
     class Resized(Message):
         """There is another number of cells to draw for."""
@@ -175,10 +177,11 @@ class MapBar(ScrollBarRender):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield a cell for each row; those on screen can be dragged, and what is marked clicked.
 
-        Where every row is on screen, there is nothing to scroll and nothing to see.
+        A map of rows that are all on screen has nothing to show.
         """
         view, height = self.view, options.height or console.height
-        edge = tuple(self.edge(height)) if view.count > height else (Span(" "),) * height
+        is_seen = view.count > height or not view.is_map_of_rows
+        edge = tuple(self.edge(height)) if is_seen else (Span(" "),) * height
         shown = ascii_row(edge) if view.painter.is_ascii else edge
         begin, end = (row * height // max(view.count, 1) for row in view.seen_rows)
         segments = []
@@ -202,9 +205,11 @@ class Rows(Scrolled):
         *,
         id: str | None = None,  # noqa: A002 - Textual's name
         edge: Callable[[int], Sequence[Span]] | None = None,
+        is_map_of_rows: bool = True,
         lead: int = 0,
     ) -> None:
         super().__init__(id=id, edge=edge)
+        self.is_map_of_rows = is_map_of_rows
         self.lead = lead
         self._draw: Callable[[int], Row] = lambda _: ()
         self._more: Callable[[int], Row] | None = None

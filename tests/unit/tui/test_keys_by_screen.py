@@ -30,7 +30,7 @@ C     | send          | send          | send          | send          | send    
 s     | all marked    | message       | message       | message       | proposal      | message
 r     | retry         | retry         | retry         | retry         | retry         | what failed
 R     | feedback      | feedback      | feedback      | feedback      | feedback      | feedback
-p     | pause         | pause         | pause         | .             | land once     | put the item
+p     | pause         | pause         | pause         | .             | land once     | snooze
 P     | the run       | the run       | the run       | the run       | the run       | the run
 d     | its diff      | its diff      | last seen     | this pair     | which sides   | its diff
 m     | its review    | its review    | its review    | composite's   | word by word  | its review

@@ -80,7 +80,7 @@ class ReviewScreen(Board):
     def compose_panes(self) -> ComposeResult:
         with Panes(id="review"):
             yield self.widths.beside(Rows(id="left"), 1)
-            yield Rows(id="conflict", edge=self._map_of_conflicts)
+            yield Rows(id="conflict", edge=self._map_of_conflicts, is_map_of_rows=False)
 
     def draw_panes(self, scene: Scene) -> None:
         self.conflicts.load_if_moved()
