@@ -162,7 +162,9 @@ class Paints(PlaitApp):
 
     def action_paint(self):
         Inked._strip = lambda tile, row: 1 // 0 if tile.id == "run" else strip(tile, row)
-        self.screen.query_one("#run").notify_style_update()
+        run = self.screen.query_one("#run")
+        run.notify_style_update()
+        run.refresh()
 
 strip = Inked._strip
 if "falls" in sys.argv:
