@@ -146,14 +146,14 @@ class Inked(Widget):
         if selection and y < len(self.rows):
             start, stop = self.columns(selection, number, text_of([self.rows[y]]))
             if start < stop:
-                strip = self._strip(marked(self.rows[y], start, stop))
+                strip = self._drawn(marked(self.rows[y], start, stop))
         return strip.apply_offsets(0, number) if y == pointed else strip
 
     def _drawn(self, row: Row) -> Strip:
         """Return a row as it is painted; blank where that fails, or no frame could be painted."""
         try:
             return self._strip(row)
-        except Exception as error:
+        except Exception as error:  # whatever painting raises: this row is blank
             if not isinstance(self.app, Survives):
                 raise
             self.app.call_later(self.app.work_failed, error)

@@ -58,7 +58,7 @@ async def _dispatch(pump: MessagePump, message: Message) -> None:
     """Dispatch a message; what it raises does not end the loop that takes the next one."""
     try:
         await _DISPATCH(pump, message)
-    except Exception as error:
+    except Exception as error:  # whatever a handler raises, its widget takes the next message
         if not isinstance(pump.app, Enduring):
             raise
         pump.app._handle_exception(error)  # noqa: SLF001

@@ -54,7 +54,7 @@ def begin_work(
         while True:
             try:
                 await work()
-            except Exception as error:
+            except Exception as error:  # whatever work raises is said, and ends nothing else
                 if not isinstance(node.app, Survives):
                     raise
                 node.app.work_failed(error)
