@@ -156,10 +156,12 @@ class Deciding(Controller):
     def _note_questions(self) -> None:
         """Note since when each question is on screen as a whole, each time the screen is drawn."""
         known, run = self.session.asked_at, self.session.run
-        for worker in run.workers if run else ():
-            is_new = asked_of(worker) and self._named(worker) not in known
-            if is_new and self.screen.shows_whole_question(worker):
-                known[self._named(worker)] = self.session.clock()
+        asked = {self._named(one): one for one in (run.workers if run else ()) if asked_of(one)}
+        for gone in known.keys() - asked.keys():
+            del known[gone]
+        for name, worker in asked.items():
+            if name not in known and self.screen.shows_whole_question(worker):
+                known[name] = self.session.clock()
 
     def _named(self, worker: WorkerView) -> object:
         return self.run_id, worker.worker, worker.attempt, worker.questions[0]

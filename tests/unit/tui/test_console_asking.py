@@ -252,3 +252,10 @@ async def test_nobody_else_who_asks_is_said_with_the_key_that_helps():
     async with opened(asking(WHICH)) as console:
         await console.do("yes_wide")
         await console.shows("nobody else asks the same", "a answers it")
+
+
+async def test_what_is_not_asked_any_more_is_forgotten():
+    async with opened(csvlite()) as console:
+        await console.until(lambda: bool(console.app.session.asked_at))
+        await console.tell(changed(csvlite(), "implement/worker_2", questions=()))
+        assert not console.app.session.asked_at
