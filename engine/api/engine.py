@@ -167,6 +167,7 @@ class Engine:
 
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         near = LocalSite(place, host=host, shelter=shelter, environment=env, tethers=tethers)
+        await near.recover()
         child = ChildSite.opened(place, home, env, tethers=tethers, can_confine=near.can_confine)
         opens = partial(RaySite, place=place, home=home, environment=env, tethers=tethers)
         bus = Bus(partial(read_told, place.store))
@@ -198,6 +199,7 @@ class Engine:
         coordinator = Coordinator(Runs(tools, tasks, cap=max_workers, guests=guests))
         stack.callback(coordinator.runs.close)
         stack.callback(tasks.cancel_scope.cancel)
+        stack.push_async_callback(coordinator.runs.head_start.aclose)
         await door.open(coordinator, tasks)
         return cls(coordinator, place, door)
 

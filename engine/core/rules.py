@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
+from engine.core.effects import PrepareWorkspace
+from engine.core.entry import entry_effect
 from engine.core.lifecycle import is_mergeable
 from engine.core.outcome import (
     LOST,
@@ -22,9 +24,10 @@ from engine.core.outcome import (
     step_outcome,
 )
 from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
-from engine.core.state import Bases, Worker
+from engine.core.state import Bases, RunState, Worker
 from engine.core.stopping import stop
 from engine.core.turn import CoreTurn, requeued
+from engine.ids import WorkerId
 from engine.messages.commands import LandWish
 from engine.messages.results import Badge, Outcome
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
@@ -259,6 +262,26 @@ def _beginning(w: Worker, bases: Bases) -> Worker:
     attempt = replace(old, number=old.number + 1, bases=bases, said=())
     review = replace(w.review, resolution=None)
     return replace(w, attempt=attempt, review=review, next=told)
+
+
+def foreseen(state: RunState, worker: WorkerId) -> tuple[RunState, PrepareWorkspace] | None:
+    """Return the run as if a queued worker had its slot already, and what it then wants prepared.
+
+    None if it could not begin now. None also for a second attempt: the branch of its worker still
+    stands on the work of the first.
+    """
+    w = state.workers[worker]
+    may_begin = not state.is_paused and state.stop is None and state.started_at is not None
+    bases = bases_for(state, state.plan.step(worker.step)) if may_begin else None
+    if bases is None or w.phase is not Phase.QUEUED or w.attempt.number:
+        return None
+    after = replace(_beginning(w, bases), phase=Phase.PREPARING)
+    effect = entry_effect(state, after)
+    if not isinstance(effect, PrepareWorkspace) or effect.mode is not RetryMode.FRESH:
+        return None
+    crew = state.crew.copy()
+    crew.put(after)
+    return replace(state, workers=crew), effect
 
 
 def _room(turn: CoreTurn, step: PlannedStep) -> int:

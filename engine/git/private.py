@@ -8,7 +8,7 @@ it afterwards.
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,8 +16,10 @@ from anyio import to_thread
 
 from engine.git.cone import FILE, SETTINGS, Cone
 from engine.git.objects import refs_below
+from engine.git.plumbing.cache import stamp
+from engine.git.refs import has_ref_files
 from engine.git.runner import Repo
-from engine.git.settings import UserSettings
+from engine.git.settings import Entries, UserSettings
 from engine.values import dataclass
 
 _HIDDEN = ("refs/plait/", "refs/stash", "refs/worktree/", "refs/bisect/", "refs/rewritten/")
@@ -88,6 +90,51 @@ async def passed_on(repo: Repo) -> list[tuple[str, str]]:
     return kept + _hooks_path(hooks[-1] if hooks else "")
 
 
+async def sight(repo: Repo, hide: str) -> tuple[Hashable, Hashable]:
+    """Return what a private clone and its tree are made by, as versions of files: rules, and refs.
+
+    Refs that are kept in no files are never the same.
+    """
+    entries = await repo.configuration()
+    return await to_thread.run_sync(_sight, repo, entries, hide)
+
+
+def _sight(repo: Repo, entries: Entries, hide: str) -> tuple[Hashable, Hashable]:
+    rules = _rules(Path(repo.common_dir), repo.settings.excludes)
+    refs = _refs_seen(repo.common_dir, hide) if has_ref_files(entries) else object()
+    return (tuple(entries), rules), refs
+
+
+def _rules(common: Path, excludes: str | None) -> Hashable:
+    own = (*COPIED, "info/exclude", "info/grafts", "shallow", "objects/info/alternates")
+    files = [common / name for name in own] + ([Path(excludes)] if excludes else [])
+    hooks = common / "hooks"
+    files += sorted(hooks.iterdir()) if hooks.is_dir() else []
+    return tuple((file.name, stamp(file)) for file in files)
+
+
+def _refs_seen(common: str, hide: str) -> Hashable:
+    """Return the versions of all files of refs that an agent may see, and of their folders."""
+    found: list[Hashable] = [stamp(Path(common, "packed-refs"))]
+    hidden = {f"{common}/refs/plait", f"{common}/refs/heads/{hide}"}
+    for folder, folders, names in os.walk(f"{common}/refs"):
+        folders[:] = sorted(one for one in folders if f"{folder}/{one}" not in hidden)
+        found += [(folder, stamp(Path(folder))), *(stamp(Path(folder, one)) for one in names)]
+    return tuple(found)
+
+
+async def renew_refs(repo: Repo, clone: PrivateClone) -> None:
+    """Give a private clone that nobody has used yet the refs of the user's as they are now."""
+    refs = await seen_refs(repo, clone.hide)
+    await to_thread.run_sync((clone.path / "packed-refs").write_bytes, _packed(clone, refs))
+
+
+def _packed(clone: PrivateClone, refs: Mapping[str, str]) -> bytes:
+    packed = {**refs, clone.branch: clone.base}
+    lines = [f"{oid} {ref}\n" for ref, oid in sorted(packed.items())]
+    return "".join(lines).encode(errors="surrogateescape")
+
+
 def _hooks_path(said: str) -> list[tuple[str, str]]:
     """Hooks kept in the tree (husky's way) run for the agent too; others are copied or left out."""
     is_in_tree = said and not Path(said).is_absolute() and not said.startswith("~")
@@ -111,9 +158,7 @@ def _lay_out(
     common, path = Path(repo.common_dir), clone.path
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (path / folder).mkdir(parents=True)
-    packed = {**refs, clone.branch: clone.base}
-    lines = [f"{oid} {ref}\n" for ref, oid in sorted(packed.items())]
-    (path / "packed-refs").write_bytes("".join(lines).encode(errors="surrogateescape"))
+    (path / "packed-refs").write_bytes(_packed(clone, refs))
     (path / "HEAD").write_text(f"ref: {clone.branch}\n", encoding="utf-8")
     text = config_text(settings, repo.object_format)
     (path / "config").write_bytes(text.encode(errors="surrogateescape"))

@@ -185,18 +185,22 @@ async def remove(repo: Repo, verdict: RemovalVerdict, trash: Path) -> Removed:
     return Removed(workspace=workspace, kept_in=str(kept_in), files=verdict.files)
 
 
-async def forget(repo: Repo, workspace: Workspace, *, with_branch: bool) -> None:
+async def forget(
+    repo: Repo, workspace: Workspace, *, with_branch: bool, with_base: bool = False
+) -> None:
     """Let nothing say any more that a workspace was made whose folder is gone.
 
-    Its branch goes too where that is asked for, unless it has moved since.
+    Its branch goes too where that is asked for, unless it has moved since; and with `with_base` the
+    ref of its base, of an attempt that never was.
     """
     await to_thread.run_sync(partial(Path(workspace.directory, NOTE).unlink, missing_ok=True))
     names = workspace.refs
     async with repo.lock.held():
         await drop_entry(repo, Path(workspace.path))
     base = await resolve(repo, names.base) if with_branch else None
-    with suppress(RefMoved):
-        await move_refs(repo, [RefMove(names.branch_ref, None, base)], say="plait: not begun")
+    for ref in (names.branch_ref, *((names.base,) if with_base else ())):
+        with suppress(RefMoved):
+            await move_refs(repo, [RefMove(ref, None, base)], say="plait: not begun")
 
 
 def _to_trash(workspace: Workspace, trash: Path) -> Path:

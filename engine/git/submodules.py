@@ -58,6 +58,11 @@ async def fill_submodules(
     return tuple(borrowed)
 
 
+async def has_submodules(repo: Repo, base: str) -> bool:
+    """Return whether a commit names submodules, filled or not."""
+    return bool(await _listed(repo, base))
+
+
 def _prepare(place: Path, target: Path, commit: str) -> None:
     """A detached HEAD, as a submodule has it, and the file that leads to it."""
     (target / "HEAD").write_text(f"{commit}\n", encoding="utf-8")

@@ -35,7 +35,7 @@ from engine.git.cone import Cone, cone_of, flags_of
 from engine.git.filled import note_filled
 from engine.git.names import PREFIX, RefNames, check_prefix
 from engine.git.objects import set_refs
-from engine.git.private import PrivateClone, make_private
+from engine.git.private import PrivateClone, make_private, renew_refs
 from engine.git.runner import Call, Repo, Where, is_passing
 from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
@@ -169,6 +169,8 @@ class WorkspaceRequest:
             workspace's own `.git` points to the private clone until it is collected.
         spare: A tree to begin a worktree with.
         folders: The folders to check out, with the files above them; None for all.
+        is_ahead: Nobody works there yet; what is to be as new as possible then is left to
+            `complete`.
     """
 
     attempt: AttemptId
@@ -182,6 +184,7 @@ class WorkspaceRequest:
     is_mounted: bool = True
     spare: Spare | None = None
     folders: tuple[str, ...] | None = None
+    is_ahead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,13 +249,38 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
         names = RefNames(wanted.attempt, wanted.branch_prefix)
         make = _clone if wanted.strategy is Strategy.CLONE else _worktree
         workspace = await make(repo, wanted, names)
+    included: tuple[Include, ...] = ()
     if wanted.brought:
         included = await to_thread.run_sync(_copy_brought, wanted.brought, workspace.path)
-    else:
+    elif not wanted.is_ahead:
         included = await copy_includes(repo, wanted.includes, workspace.path)
     workspace = replace(workspace, included=included)
     await to_thread.run_sync(_remember, workspace)
     return workspace
+
+
+async def complete(
+    repo: Repo, wanted: WorkspaceRequest, made: Workspace, *, has_old_refs: bool
+) -> Workspace:
+    """Bring what was made ahead up to date for its attempt, which begins now.
+
+    Doing it again is harmless, as long as nobody works there.
+    """
+    if has_old_refs and made.git_dir is not None:
+        clone = PrivateClone(
+            path=Path(made.git_dir),
+            branch=made.refs.branch_ref,
+            base=made.base,
+            hide=made.branch_prefix,
+        )
+        await renew_refs(repo, clone)
+        start = Path(made.directory, "start", "packed-refs")
+        await to_thread.run_sync(shutil.copyfile, clone.path / "packed-refs", start)
+    included = await copy_includes(repo, wanted.includes, made.path)
+    if included:
+        made = replace(made, included=included)
+        await to_thread.run_sync(_remember, made)
+    return made
 
 
 async def _name(repo: Repo, wanted: WorkspaceRequest, *refs: str) -> None:

@@ -41,6 +41,7 @@ from engine.values import dataclass
 from engine.work.ahead import Ahead
 from engine.work.aside import Asides
 from engine.work.explaining import Explaining
+from engine.work.head_start import HeadStart
 from engine.work.logbook import Logbook
 from engine.work.replay import read_log
 from engine.work.tools import Tools
@@ -137,6 +138,7 @@ class Runs:
         self._is_sharing = False
         self._taking_up = anyio.Lock()
         self.ahead = Ahead(tools, self.tasks)
+        self.head_start = HeadStart(tools, self.tasks)
         self.explaining = Explaining(tools)
         self.asides = Asides(tools)
         tools.sites.heard_late = self._note_late
@@ -250,6 +252,7 @@ class Runs:
         if self._runs.pop(run, None) is not None:
             self.radars.pop(run, None)
             self.ahead.forget(run)
+            self.head_start.forget(run)
             # Observers have had its events: resuming it must not publish them again.
             self._let_go.add(run)
             self.tools.proof.forget(run)
@@ -281,6 +284,7 @@ class Runs:
     def _changed(self, live: LiveRun) -> None:
         self._share()
         self.ahead.look(live)
+        self.head_start.look(live)
 
     def _share(self) -> None:
         """Keep all runs together below the engine's cap."""

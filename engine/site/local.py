@@ -36,6 +36,7 @@ from engine.phases import StopCause
 from engine.plan.model import (
     AgentChoice,
     Runtime,
+    WorkspaceRules,
 )
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
@@ -142,6 +143,13 @@ class LocalSite:
                 hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
             )
         return self.kinds[kind]
+
+    async def recover(self) -> None:
+        """Remove what engines that died had made for workers that have not begun."""
+        if self.repo is not None:
+            git = self.spaces(Terms(runtime=Runtime(), workspace=WorkspaceRules()))
+            if isinstance(git, GitSpaces):
+                await git.clear_ahead()
 
     async def admit(self, terms: Terms, rows: tuple[Enforcement, ...] | None = None) -> None:
         """Refuse a run unless everything it requires is enforced, here or as `rows` say.

@@ -81,6 +81,10 @@ class Sites:
         site = self._named(state.plan, name.partition("/")[0])
         return await site.place(at) if isinstance(site, RaySite) else site
 
+    def is_near(self, plan: Plan, step: str) -> bool:
+        """Return whether the workers of a step live on this machine's own disk."""
+        return (plan.site_of(step) or LOCAL) == LOCAL
+
     def used_by(self, plan: Plan) -> dict[Site | RaySite, tuple[AgentChoice, ...]]:
         """Return each site of a plan, with the agents that work there.
 

@@ -1,10 +1,11 @@
 """The workspaces of this disk, with git and without: made, looked at, collected, released."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -17,20 +18,23 @@ from engine.beneath import (
     remove_file,
     remove_tree,
 )
-from engine.errors import WorkspaceError
+from engine.errors import EngineError, StoreError, WorkspaceError
 from engine.git.collection import CollectRefused, CollectRequest, collect, lead_inside
 from engine.git.inside import Wrap
 from engine.git.nested import quiet_repositories
+from engine.git.private import sight
 from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import RemovalVerdict, drop_missing, examine, forget
 from engine.git.runner import Repo
 from engine.git.strays import examine_stray
+from engine.git.submodules import has_submodules
 from engine.git.workspace import (
     NOTE,
     Spare,
     Strategy,
     Workspace,
     WorkspaceRequest,
+    complete,
     prepare,
     recall,
 )
@@ -43,6 +47,8 @@ from engine.site.place import Place
 from engine.site.seam import Brought, Collecting, FilledSpace, Filling, SpaceAddress, Workplace
 from engine.site.shelter import GitPlaces, Job, Shelter
 from engine.site.trash import discard, drop_empty, lend
+from engine.store.codec import from_json, to_json
+from engine.store.files import write_atomically
 from engine.store.layout import workspace
 
 
@@ -66,12 +72,28 @@ class GitSpaces:
         self._layout = place.layout
         self._shelter = shelter
         self._spaces: dict[AttemptId, Workspace] = {}
+        self._ahead: dict[AttemptId, _Ahead | None] = {}
+        self._turns: dict[AttemptId, anyio.Lock] = {}
         self._looking: dict[WorkerId, anyio.Lock] = {}
 
     async def prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
-        """Make a worktree or clone and fill it from a commit; making it again is harmless."""
+        """Make a worktree or clone and fill it from a commit; making it again is harmless.
+
+        One that was made ahead is taken if it is as it would be made now.
+        """
+        wanted = self._request(at, filling)
+        async with self._turn(at.attempt):
+            early = await self._claim(wanted) if at.attempt in self._ahead else None
+            space = early or await self._made(wanted)
+        self._spaces[at.attempt] = space
+        give = partial(give_all, self._layout, at.attempt.run, filling.givers, Path(space.path))
+        notes = await anyio.to_thread.run_sync(give) if filling.givers else ()
+        address = SpaceAddress(attempt=at.attempt, path=space.path)
+        return FilledSpace(address=address, branch=space.branch, notes=notes)
+
+    def _request(self, at: Workplace, filling: Filling) -> WorkspaceRequest:
         runtime = at.terms.runtime
-        wanted = WorkspaceRequest(
+        return WorkspaceRequest(
             attempt=at.attempt,
             base=filling.commit,
             path=workspace(self._root, at.attempt),
@@ -83,13 +105,125 @@ class GitSpaces:
             is_mounted=self._shelter.mounts,
             folders=filling.holds.folders if filling.holds else None,
         )
+
+    async def _made(self, wanted: WorkspaceRequest) -> Workspace:
         async with self._lending(wanted) as spare:
-            space = await prepare(self._repo, replace(wanted, spare=spare))
-        self._spaces[at.attempt] = space
-        give = partial(give_all, self._layout, at.attempt.run, filling.givers, Path(space.path))
-        notes = await anyio.to_thread.run_sync(give)
-        address = SpaceAddress(attempt=at.attempt, path=space.path)
-        return FilledSpace(address=address, branch=space.branch, notes=notes)
+            return await prepare(self._repo, replace(wanted, spare=spare))
+
+    @asynccontextmanager
+    async def _turn(self, attempt: AttemptId) -> AsyncIterator[None]:
+        """Let one at a time make, take or remove the workspace of an attempt."""
+        lock = self._turns.setdefault(attempt, anyio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.statistics().tasks_waiting and not lock.locked():
+                self._turns.pop(attempt, None)
+
+    async def prepare_ahead(
+        self, at: Workplace, filling: Filling, *, is_wanted: Callable[[], bool]
+    ) -> None:
+        """Make the workspace of an attempt that has not begun; `prepare` takes it when it does.
+
+        A note in a folder of ours says until then that nobody works there, so that the next engine
+        can remove what this one leaves if it is killed.
+
+        Raises:
+            EngineError: It could not be made; nothing of it is left.
+        """
+        wanted = replace(self._request(at, filling), is_ahead=True)
+        may_write = partial(self._shelter.may_write, at.terms.runtime, self._root)
+        # Others could write into it behind the back of everybody, or it stands on more than refs.
+        if await anyio.to_thread.run_sync(may_write) or await has_submodules(
+            self._repo, wanted.base
+        ):
+            return
+        async with self._turn(at.attempt):
+            if not is_wanted() or await anyio.Path(wanted.directory, NOTE).exists():
+                return  # it has begun meanwhile, or will not begin
+            self._ahead[at.attempt] = None
+            is_made = False
+            try:
+                await anyio.to_thread.run_sync(self._announce, _draft_of(wanted))
+                seen = await sight(self._repo, wanted.branch_prefix)
+                space = await self._made(wanted)
+                self._ahead[at.attempt] = _Ahead(space, seen)
+                is_made = True
+            finally:
+                if not is_made:
+                    with anyio.CancelScope(shield=True):
+                        await self._drop(_draft_of(wanted))
+
+    async def give_back(self, at: Workplace) -> None:
+        """Remove what was made ahead for an attempt that does not begin, unless it has begun."""
+        async with self._turn(at.attempt):
+            if at.attempt in self._ahead:
+                await self._drop(_draft_of(self._request(at, Filling())))
+
+    async def clear_ahead(self) -> None:
+        """Remove what engines before this one made ahead and nobody took."""
+        for draft in await anyio.to_thread.run_sync(self._announced):
+            self._ahead[draft.attempt] = None
+            with suppress(EngineError, OSError):  # whoever prepares it tries again
+                await self._drop(draft)
+
+    def _note_of(self, attempt: AttemptId) -> Path:
+        return self._layout.ahead / str(attempt).replace("/", ".").replace("@", ".")
+
+    def _announce(self, draft: Workspace) -> None:
+        self._layout.make(self._layout.ahead)
+        write_atomically(self._note_of(draft.attempt), to_json(draft).encode())
+
+    def _announced(self) -> list[Workspace]:
+        folder, found = self._layout.ahead, []
+        for file in folder.iterdir() if folder.is_dir() else ():
+            if file.name.startswith("."):
+                file.unlink()  # a note that was never whole: nothing had been made yet
+            else:
+                with suppress(StoreError):  # nobody can say what it names
+                    found.append(from_json(Workspace, file.read_text()))
+        return found
+
+    async def _claim(self, wanted: WorkspaceRequest) -> Workspace | None:
+        """Take what was made ahead for an attempt that begins now; remove it if it does not fit."""
+        early = self._ahead[wanted.attempt]
+        rules, refs = await sight(self._repo, wanted.branch_prefix)
+        if early is not None and (
+            early.space.base,
+            early.space.folders,
+            early.seen[0],
+        ) == (wanted.base, wanted.folders, rules):
+            has_old_refs = early.seen[1] != refs
+            space = await complete(self._repo, wanted, early.space, has_old_refs=has_old_refs)
+            if await anyio.to_thread.run_sync(self._is_taken, space):
+                del self._ahead[wanted.attempt]
+                return space
+        await self._drop(_draft_of(wanted))
+        return None
+
+    def _is_taken(self, space: Workspace) -> bool:
+        """Remove the note that nobody works in a workspace, unless somebody removed its tree."""
+        is_there = Path(space.path, ".git").exists()
+        if is_there:
+            self._note_of(space.attempt).unlink()
+        return is_there
+
+    async def _drop(self, draft: Workspace) -> None:
+        """Remove a workspace that nobody has worked in; whole ones go where others may use them."""
+        path, directory = Path(draft.path), Path(draft.directory)
+        made = await anyio.to_thread.run_sync(recall, draft.attempt, directory)
+        await anyio.to_thread.run_sync(remove_tree, _spare(path))
+        if made is not None and await anyio.Path(path).is_dir():
+            verdict = RemovalVerdict(workspace=made, files=made.base)
+            await discard(self._repo, self._layout, verdict)
+        await forget(self._repo, made or draft, with_branch=True, with_base=True)
+        if made is None:
+            for folder in (path, directory):
+                await anyio.to_thread.run_sync(remove_tree, folder)
+        unlink = partial(self._note_of(draft.attempt).unlink, missing_ok=True)
+        await anyio.to_thread.run_sync(unlink)
+        self._ahead.pop(draft.attempt, None)
 
     @asynccontextmanager
     async def _lending(self, wanted: WorkspaceRequest) -> AsyncIterator[Spare | None]:
@@ -233,6 +367,7 @@ class GitSpaces:
 
     async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
         """Remove a half-made worktree."""
+        await self.give_back(at)
         self._spaces.pop(at.attempt, None)
         runtime = at.terms.runtime
         space = Workspace(
@@ -277,6 +412,25 @@ class GitSpaces:
         """Remove what reading a workspace wrote beside it: all of it has been imported."""
         async with self._lock(space):
             await anyio.to_thread.run_sync(_empty, Path(space.collect_dir))
+
+
+class _Ahead(NamedTuple):
+    """A workspace that was made before its attempt has begun, and what it was made by."""
+
+    space: Workspace
+    seen: tuple[Hashable, Hashable]
+
+
+def _draft_of(wanted: WorkspaceRequest) -> Workspace:
+    """Return a workspace as it is before anything of it is made."""
+    return Workspace(
+        attempt=wanted.attempt,
+        strategy=wanted.strategy,
+        path=str(wanted.path),
+        directory=str(wanted.directory),
+        base=wanted.base,
+        branch_prefix=wanted.branch_prefix,
+    )
 
 
 def _wrapping(words: tuple[str, ...]) -> Wrap:

@@ -32,6 +32,7 @@ class Layout:
         self.runs = self.root / "runs"
         self.summaries_json = self.root / "summaries.json"
         self.trash = self.root / "trash"
+        self.ahead = self.root / "ahead"
         self.try_note = self.root / TRY_NOTE
         self.answers_json = self.root / "answers.json"
         self.engine_lock = self.root / "engine.lock"

@@ -3,7 +3,7 @@
 It works in the user's repository alone: what lies where a worker lives is asked of its site.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +49,7 @@ from engine.site.place import Place
 from engine.site.seam import Brought, Collecting, Filling
 from engine.site.seeds import Seeds
 from engine.site.sites import Sites
+from engine.site.spaces import GitSpaces
 from engine.store.layout import Layout
 from engine.values import dataclass
 from engine.work.folders import FolderWorkshop
@@ -148,9 +149,8 @@ class GitWorkshop:
         if isinstance(start, BaseClash):
             return start
         at = new_workplace(state, w.id, effect.attempt)
-        folders = state.plan.sparse_checkout_of(w.id.step)
-        holds = await held(self._repo, start.commit, folders, since=await self._base_of(state))
-        filling = Filling(commit=start.commit, givers=effect.bases, holds=holds)
+        filling = await self._filling(state, effect, start.commit)
+        holds = filling.holds
         spaces = (await self._sites.place(state, at)).spaces(at.terms)
         filled = await spaces.prepare(at, filling)
         return Made(
@@ -161,6 +161,43 @@ class GitWorkshop:
             is_users=holds is None and await self._is_users(state, effect, start.commit),
             holds=holds,
         )
+
+    async def _filling(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> Filling:
+        folders = state.plan.sparse_checkout_of(effect.worker.step)
+        holds = await held(self._repo, commit, folders, since=await self._base_of(state))
+        return Filling(commit=commit, givers=effect.bases, holds=holds)
+
+    def can_prepare_ahead(self, state: RunState, step: str) -> bool:
+        """Return True on this machine's own disk: elsewhere a place is found at the beginning."""
+        return self._sites.is_near(state.plan, step)
+
+    async def prepare_ahead(
+        self, state: RunState, effect: e.PrepareWorkspace, *, is_wanted: Callable[[], bool]
+    ) -> None:
+        """Make and fill a worktree before its attempt begins, if the disk has room to spare."""
+        start = await self._start(state, effect)
+        if isinstance(start, BaseClash):
+            return  # it is told when the attempt begins
+        filling = await self._filling(state, effect, start.commit)
+        await check_space(
+            self._repo,
+            start.commit,
+            root=self._root,
+            count=1,
+            floor=_DISK_FLOOR,
+            cone=cone_of(filling.holds.folders if filling.holds else None),
+        )
+        at = new_workplace(state, effect.worker, effect.attempt)
+        spaces = self._sites.near.spaces(at.terms)
+        if isinstance(spaces, GitSpaces):
+            await spaces.prepare_ahead(at, filling, is_wanted=is_wanted)
+
+    async def give_back(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+        """Remove a worktree that was made ahead, unless its attempt has begun."""
+        at = new_workplace(state, effect.worker, effect.attempt)
+        spaces = self._sites.near.spaces(at.terms)
+        if isinstance(spaces, GitSpaces):
+            await spaces.give_back(at)
 
     async def _is_users(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> bool:
         """Return whether setup can read nothing here that an agent wrote.
@@ -397,9 +434,13 @@ class Workshops:
         """
         if plan.runtime.isolation is IsolationStrategy.DIRECTORY:
             return self._folders
-        if self._git is None:
-            raise WorkspaceError(
-                f"{plan.runtime.isolation} needs a git repository, and this folder is not in one",
-                hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
-            )
-        return self._git
+        if (git := self.with_git(plan)) is not None:
+            return git
+        raise WorkspaceError(
+            f"{plan.runtime.isolation} needs a git repository, and this folder is not in one",
+            hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
+        )
+
+    def with_git(self, plan: Plan) -> GitWorkshop | None:
+        """Return the workshop of a plan whose workers have commits; None if it has none here."""
+        return None if plan.runtime.isolation is IsolationStrategy.DIRECTORY else self._git

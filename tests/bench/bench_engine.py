@@ -174,7 +174,7 @@ async def tasks() -> list[Row]:
 
 async def dispatch() -> list[Row]:
     """From the moment a worker has its slot to the agent's own first look at the clock."""
-    bare = [await to_thread.run_sync(_bare_delay_ms) for _ in range(40)]
+    bare = [await to_thread.run_sync(bare_delay_ms) for _ in range(40)]
     async with engine() as opened:
         run = await opened.start(manifest(TELL_TIME, 40, 1))
         report = await run.wait()
@@ -192,18 +192,24 @@ async def dispatch() -> list[Row]:
     base = statistics.median(bare)
     note = "making the workspace and its surroundings is in it"
     return [
-        Row("slot to running over bare spawn, p50", _p(delays, 0.5) - base, 4, "ms", note=note),
-        Row("slot to running over bare spawn, p95", _p(delays, 0.95) - base, 8, "ms"),
+        Row(
+            "slot to running over bare spawn, p50",
+            percentile(delays, 0.5) - base,
+            4,
+            "ms",
+            note=note,
+        ),
+        Row("slot to running over bare spawn, p95", percentile(delays, 0.95) - base, 8, "ms"),
     ]
 
 
-def _bare_delay_ms() -> float:
+def bare_delay_ms() -> float:
     began = time.time()
     said = subprocess.run(["sh", "-c", TELL_TIME], stdout=subprocess.PIPE, check=True).stdout
     return (float(said) - began) * 1000
 
 
-def _p(values: list[float], share: float) -> float:
+def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
@@ -266,9 +272,15 @@ async def latency() -> list[Row]:
     for is_focused, bound in ((False, 25), (True, 10)):
         word = "focused worker" if is_focused else "worker beside it"
         values = delays[is_focused]
-        note = f"p50 {_p(values, 0.5):.1f} ms, {len(values)} lines"
+        note = f"p50 {percentile(values, 0.5):.1f} ms, {len(values)} lines"
         rows.append(
-            Row(f"write to subscriber, {word}, p95", _p(values, 0.95), bound, "ms", note=note)
+            Row(
+                f"write to subscriber, {word}, p95",
+                percentile(values, 0.95),
+                bound,
+                "ms",
+                note=note,
+            )
         )
     return rows
 

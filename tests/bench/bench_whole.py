@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,18 @@ from pathlib import Path
 import anyio
 
 from engine import Agent
-from tests.bench.bench_engine import shell_cost
+from engine.api import Engine
+from engine.messages.events import WorkerMoved
+from engine.phases import Phase
+from tests.bench.bench_engine import (
+    AT_ONCE,
+    NAP_S,
+    NAPS,
+    bare_delay_ms,
+    manifest,
+    percentile,
+    shell_cost,
+)
 from tests.support.measuring import Row, cpu_seconds
 
 FILES, PROMPTS, ROUNDS = 4_000, 20, 3
@@ -94,6 +106,54 @@ def gits(place: Path, count: int) -> int:
     return sum('/git", ["' in line for line in started)
 
 
+async def queued(place: str, count: int, at_once: int, nap_s: float) -> None:
+    """Let workers nap in worktrees, so many at once; print the wall time and each delay in ms.
+
+    A delay is the time from a slot to the agent's own first look at the clock, of those who had to
+    wait for a slot.
+    """
+    command = f"exec bash -c 'echo $EPOCHREALTIME; exec sleep {nap_s}'"
+    plan = manifest(command, count, at_once)
+    plan["runtime"]["isolation_strategy"] = "worktree"
+    async with Engine.open(place) as opened:
+        began = time.perf_counter()
+        run = await opened.start(plan)
+        results = (await run.wait()).steps["a"].worker_results
+        wall_s, given = time.perf_counter() - began, dict[str, float]()
+        async for told in opened.events(run=run.id):
+            event = told.event
+            if isinstance(event, WorkerMoved) and event.after is Phase.PREPARING:
+                given[event.worker] = told.at
+            if len(given) == count:
+                break
+    later = results[at_once:]
+    delays = [(float(one.output.split()[0]) - given[one.worker]) * 1000 for one in later]
+    print(json.dumps([wall_s, delays]))
+
+
+def a_queue(place: Path) -> list[Row]:
+    """Measure the workers who wait for a slot: what each costs beyond its nap."""
+    crowd = [_asked_queue(place, NAPS, AT_ONCE, NAP_S)[0] for _ in range(ROUNDS)]
+    ideal = NAPS / AT_ONCE * NAP_S
+    what = f"{NAPS} x {NAP_S:g} s at {AT_ONCE} in worktrees of {FILES:,} files, share of ideal"
+    bare = statistics.median(bare_delay_ms() for _ in range(40))
+    rows = [Row(what, ideal / statistics.median(crowd), 0.1, "", is_least=True)]
+    alone = [delay for _ in range(ROUNDS) for delay in _asked_queue(place, 12, 1, 1.0)[1]]
+    what = "slot to running in a worktree, over bare spawn"
+    found = {share: percentile(alone, share) - bare for share in (0.5, 0.95)}
+    rows += [
+        Row(f"{what}, p{share * 100:.0f}", ms, {0.5: 60, 0.95: 120}[share], "ms")
+        for share, ms in found.items()
+    ]
+    return rows
+
+
+def _asked_queue(place: Path, *words: float) -> tuple[float, list[float]]:
+    argv = [sys.executable, "-m", "tests.bench.bench_whole", "--queue", str(place)]
+    wall_s, delays = json.loads(output_of([*argv, *map(str, words)]))
+    return wall_s, delays
+
+
 def commands(place: Path) -> list[Row]:
     """Measure commands as shells ask them: what they cost beyond their work."""
     bare = statistics.median(cpu_ms([sys.executable, "-c", "0"]) for _ in range(ROUNDS * 5))
@@ -155,8 +215,12 @@ def main() -> None:
     if sys.argv[1:2] == ["--prompts"]:
         anyio.run(prompts, sys.argv[2], int(sys.argv[3]))
         return
-    with repository() as place:
-        rows = [*a_prompt(place), *commands(place)]
+    if sys.argv[1:2] == ["--queue"]:
+        place, count, at_once, nap_s = sys.argv[2:]
+        anyio.run(queued, place, int(count), int(at_once), float(nap_s))
+        return
+    with repository() as repo:
+        rows = [*a_prompt(repo), *a_queue(repo), *commands(repo)]
     for row in rows:
         print(row, flush=True)
     sys.exit(not all(row.is_kept for row in rows))

@@ -87,9 +87,9 @@ class Engines:
     def __init__(self, place: Place, stack: ExitStack) -> None:
         self.place, self._stack = place, stack
 
-    def start(self, way: str) -> subprocess.Popen[bytes]:
-        """One that begins the plan."""
-        return self._open("start", way, json.dumps(plan(self.place)))
+    def start(self, way: str, wanted: dict[str, Any] | None = None) -> subprocess.Popen[bytes]:
+        """One that begins the plan, or another one."""
+        return self._open("start", way, json.dumps(wanted or plan(self.place)))
 
     def go_on(self, way: str) -> subprocess.Popen[bytes]:
         """One that takes up what was left."""

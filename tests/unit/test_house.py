@@ -79,7 +79,7 @@ def test_single_importer_siblings():
         and next(iter(by)).rpartition(".")[0] == name.rpartition(".")[0]
         and not next(iter(by)).endswith(".__init__")
     }
-    falls(slices, 15, "modules with a single importer beside them")
+    falls(slices, 14, "modules with a single importer beside them")
 
 
 def test_class_names_mean_one_thing():

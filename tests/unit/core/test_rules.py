@@ -8,6 +8,7 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core import run_facts as rf
 from engine.core.outcome import must_land_first
+from engine.core.rules import foreseen
 from engine.messages.events import StepSettled
 from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
@@ -297,6 +298,35 @@ def test_an_added_step_and_an_added_worker_take_part():
     assert told.phases("a1", "a2", "b") == [Phase.PREPARING, Phase.PREPARING, Phase.WAITING]
     told.does("a1", "a2")
     assert told.worker("b").attempt.bases == ((who("a1"), 1), (who("a2"), 1))
+
+
+def test_what_a_queued_worker_will_want_is_what_it_wants_then():
+    told = a_run(a_step("a"), a_step("b", 2, dependencies=("a",), **EACH), max_concurrent_workers=1)
+    assert foreseen(told.state, who("b1")) is None  # it waits for another step
+    told.does("a")
+    seen = foreseen(told.state, who("b2"))
+    assert seen is not None
+    assert told.phase("b2") is Phase.QUEUED  # nothing has moved by that
+    told.does("b1")
+    assert [act for act in told.acts if isinstance(act, e.PrepareWorkspace)] == [seen[1]]
+    assert seen[0].workers[who("b2")].attempt == told.worker("b2").attempt
+
+
+@pytest.mark.parametrize("fact", [rf.PauseRequested, rf.RunStopRequested])
+def test_nothing_is_foreseen_where_nobody_begins(fact: type[Any]):
+    told = a_run(a_step("a", 2), max_concurrent_workers=1)
+    assert foreseen(told.state, who("a2")) is not None
+    assert foreseen(told.state, who("a1")) is None  # it has begun
+    told.feed(fact(at=told.at))
+    assert foreseen(told.state, who("a2")) is None
+
+
+def test_no_second_attempt_is_foreseen():
+    told = a_run(a_step("a", 2, policy=Policy(PolicyKind.SETTLED)), max_concurrent_workers=1)
+    told.fails("a1")
+    told.tell(f.RetryRequested, "a1")
+    assert told.phase("a1") is Phase.QUEUED
+    assert foreseen(told.state, who("a1")) is None
 
 
 # ------------------------------------------------------------------ 8: auto_merge
