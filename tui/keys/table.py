@@ -46,7 +46,7 @@ yes                | diff | approve | approve the change; apply the suggestion u
 yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
-yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all that ask the same
+yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all like it
 no                 | fleet worker | stop | deny its request; without one, stop it; again: kill
 no                 | diff | drop | drop the hunk; again: keep; delete the comments under the cursor
 no                 | compare | leave out | leave the hunk out
