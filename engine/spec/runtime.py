@@ -168,7 +168,7 @@ class RuntimeSpec(Section):
     run_timeout_minutes: Positive | None = None
     """plait stops the whole run after this time."""
     require: tuple[Required, ...] = ()
-    """The dimensions that must be *enforced* here. Otherwise the run does not start."""
+    """Limits and isolation that must be *enforced* here. Otherwise the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
     """Parts of this machine that you open to agents."""
     permissions: PermissionsSpec = "auto"
