@@ -124,7 +124,7 @@ def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> M
     hint = (
         f"The first checkpoint was saved {clock_time(moments[0].at)}."
         if moments
-        else "plait saves them every few seconds while an agent works."
+        else "plait saves checkpoints every few seconds while an agent works."
     )
     reason = f"there is no checkpoint of {command.worker} {clock_time(at)} or before"
     return c.Refused(reason, hint=hint)
