@@ -383,7 +383,7 @@ def _why_not(name: bytes, seen: "_SeenFile") -> str:
     if seen.kind is _Kind.UNREADABLE:
         return UNREADABLE
     if seen.size > _HUGE:
-        return "too big for git to be read in time"
+        return "too big for git to read in time"
     mode = "120000" if seen.kind is _Kind.LINK else "100644"
     return "git refuses this name" if is_unsafe(name, mode) else ""
 

@@ -157,7 +157,7 @@ def _login_line(login: LoginView) -> str:
     budgets = [cost(login.budget_usd)] if login.budget_usd is not None else []
     if login.budget_tokens is not None:
         budgets.append(f"{tokens(login.budget_tokens)} tokens")
-    within = f" (a day: {', '.join(budgets)})" if budgets else ""
+    within = f" (daily budget: {', '.join(budgets)})" if budgets else ""
     line = f"{', '.join(map(clean, login.agents))} today: {used(login.use)}{within}"
     if login.held_until is None:
         return line
