@@ -295,7 +295,7 @@ class Engine:
             worker: `step/worker_1` of the latest run, or `run/step/worker_1`.
             to: Another branch than the run's target.
             style: `merge`, `squash` or `rebase`; by default the run's.
-            despite_check: Land even if the check fails on the merged tree.
+            despite_check: Land although the check is known to fail on exactly this tree.
             edits: How to treat your uncommitted edits that are in the way.
             seen: The change that you looked at; plait refuses any other.
         """

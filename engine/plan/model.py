@@ -53,7 +53,7 @@ class PermissionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """The actions that need no question; `allow` and `deny` are patterns, used with RULES."""
+    """The permissions of an agent; `allow` and `deny` are patterns for the mode `rules`."""
 
     mode: PermissionMode = PermissionMode.AUTO
     allow: tuple[str, ...] = ()
