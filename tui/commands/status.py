@@ -23,6 +23,7 @@ from engine.messages.results import (
 )
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.commands.quick import kept_name, surroundings
 from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
 from tui.words.clean import asked_head, clean, clean_name
 from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
@@ -53,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look, without changing anything."""
-    code = from_journals(act(args), args.repo)
+    is_whole = args.command == "runs" or not (args.run_id or args.profile)
+    name = kept_name(args.command, is_json=args.json)
+    kept_as = (name, surroundings()) if is_whole else None
+    code = from_journals(act(args), args.repo, kept_as=kept_as)
     return in_loop(partial(act, args)) if code is None else code
 
 
