@@ -32,7 +32,7 @@ mark               | fleet inbox | mark | mark it
 mark               | diff | seen | mark the hunk or file as seen, go to the next
 mark               | compare | take | take the hunk
 mark               | review | take | take what is under the cursor
-mark               | runs | mark | mark it; two marked can be compared
+mark               | runs | mark | mark it
 open               | fleet | open | open the worker
 open               | worker | open | open the tool call, link or fold under the cursor
 open               | diff | fold | fold, unfold; show the picture under the cursor
@@ -46,7 +46,7 @@ yes                | diff | approve | approve the change; apply the suggestion u
 yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
-yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all alike
+yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all like it
 no                 | fleet worker | stop | deny its request; without one, stop it; again: kill
 no                 | diff | drop | drop the hunk; again: keep; delete the comments under the cursor
 no                 | compare | leave out | leave the hunk out
