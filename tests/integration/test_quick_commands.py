@@ -332,6 +332,21 @@ KEPT_NEEDS = {"engine", "engine.port", "engine.port.finding", "engine.port.kept"
 KEPT_NEEDS |= {"engine.store", "engine.store.stamps"}
 
 
+def test_an_engine_that_goes_leaves_both_answers(tmp_path: Path):
+    shell = repository(tmp_path)
+    plan = PLAN.replace("      - {name: ask, agent: asker", "      # - {name: ask, agent: asker")
+    (shell.folder / "write.yaml").write_text(plan)
+    run = shell.plait("run", "write.yaml", "--detach").out.split()[0]
+    here = Place(shell, run)
+    while b"claimed" not in here.says("status").out:
+        pass
+    end_engine(shell)
+    for line in ("status", "runs"):
+        first = here.says(line)
+        assert first.is_quick
+        assert first.words == here.says(line, way="ordinary").words
+
+
 def test_a_live_worker_is_never_told_from_what_was_said(past: Place):
     """Without an engine, who works no more may be resumed by one at any moment."""
     for line in ("status {run}", "status --profile", "status nosuch"):

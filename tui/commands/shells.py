@@ -124,7 +124,11 @@ async def told(tell: Callable[[], T]) -> T:
 
 
 def from_journals(
-    act: Coroutine[None, None, int], folder: str, *, kept_as: Kept | None = None
+    act: Coroutine[None, None, int],
+    folder: str,
+    *,
+    kept_as: Kept | None = None,
+    is_said: bool = True,
 ) -> int | None:
     """Run a command on the journals of a repository alone; None where they do not tell enough."""
     from engine.api import journals_at  # noqa: PLC0415  not every command has this way
@@ -151,7 +155,7 @@ def from_journals(
         return None
     finally:
         HEARING.reset(before)
-        for is_data, text in shell.said:
+        for is_data, text in shell.said if is_said else ():
             (streams.put if is_data else streams.say)(text)
         if look is not None:
             is_kept = code == 0 and journals.is_lasting
