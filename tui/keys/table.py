@@ -32,7 +32,6 @@ mark               | fleet inbox | mark | mark it
 mark               | diff | seen | mark the hunk or file as seen, go to the next
 mark               | compare | take | take the hunk
 mark               | review | take | take what is under the cursor
-mark               | runs | mark | mark it
 open               | fleet | open | open the worker
 open               | worker | open | open the tool call, link or fold under the cursor
 open               | diff | fold | fold, unfold; show the picture under the cursor
@@ -91,7 +90,6 @@ diff               | fleet worker inbox | diff | open its diff
 diff               | diff | compare with | compare with target, base, last attempt, last seen
 diff               | compare | compare pair | compare this pair directly; first, the taken composite
 diff               | review | compare sides | choose which sides to compare, or show the result
-diff               | runs | compare | compare the two marked runs
 merge              | fleet worker diff inbox | review | open its review
 merge              | compare | review | open the composite's review
 merge              | review | word by word | merge both sides, word by word
