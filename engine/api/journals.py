@@ -25,7 +25,7 @@ class Journals:
     """The runs of a repository as their journals tell; its coroutines never wait.
 
     Attributes:
-        is_lasting: Whoever asks again is told the same until a journal is written, or a try begins.
+        is_lasting: Each question keeps its answer until a journal is written or a try begins.
     """
 
     def __init__(self, layout: Layout) -> None:

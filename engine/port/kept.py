@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Said = list[tuple[bool, str]]
-    """What a command says, in order: if it is data, and the text."""
+    """All that a command says, in order: if it is data, and the text."""
 
 _FORM = 1
 _ROOMS = ("engine.", "tui.")
