@@ -164,6 +164,18 @@ def test_another_time_zone_is_asked_anew(
     capsys.readouterr()
 
 
+def test_the_next_day_is_asked_anew(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    where = ["-C", str(layout.common_dir.parent)]
+    assert dispatch("runs", where) == 0
+    assert quick_answer("runs", where) == 0
+    tomorrow = time.localtime(time.time() + 86_400)
+    monkeypatch.setattr(time, "localtime", lambda *_: tomorrow)
+    assert quick_answer("runs", where) is None  # a time of today is a date tomorrow
+    capsys.readouterr()
+
+
 def test_a_try_and_words_that_must_be_parsed_go_the_ordinary_way(
     layout: Layout, capsys: pytest.CaptureFixture[str]
 ):

@@ -8,6 +8,7 @@ Without an engine, some of them say what was said before if nothing has changed 
 from __future__ import annotations
 
 import os
+import time
 
 from tui.commands.streams import is_colored, is_unicode, leave_unread, put, say
 
@@ -134,8 +135,8 @@ def surroundings() -> dict[str, object]:
         clock = [zone.st_ino, zone.st_mtime_ns]
     except OSError:
         clock = []
-    seen = environment_seen(os.environ)
-    return {"environment": seen, "clock": clock, "is_unicode": is_unicode()}
+    seen, day = environment_seen(os.environ), list(time.localtime()[:3])
+    return {"environment": seen, "clock": clock, "day": day, "is_unicode": is_unicode()}
 
 
 def has_try(state: str) -> bool:
