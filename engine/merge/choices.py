@@ -43,7 +43,7 @@ class LinePick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SingleLines:
-    """Single lines of the versions, and empty lines, in this order."""
+    """Single lines of the versions, and empty lines, in the order of `lines`."""
 
     lines: tuple[LinePick, ...]
 
