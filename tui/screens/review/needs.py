@@ -129,7 +129,8 @@ class Needs(Controller):
     def undo(self, _: str) -> str:
         """Return why nothing can be taken back."""
         view = self.pane.shown
-        return "" if view and view.can_undo else "you have resolved nothing yet"
+        has_any = self.pane.picked or (view and view.can_undo)
+        return "" if has_any else "you have resolved nothing yet"
 
     def redo(self, _: str) -> str:
         """Return why nothing can be decided again."""

@@ -98,7 +98,10 @@ class Taking(Controller):
         self.screen.does(Conflicts).decide(actions, offer.label, goes_on=True)
 
     def do_undo(self) -> None:
-        """Take the last decision back; without conflicts, what was done last."""
+        """Take back the last decision, or the last line picked; else what was done last."""
+        if self.pane.picked:
+            self.pane.picked.pop()
+            return
         if self.pane.raw is None:
             self.screen.does(Undoing).do_undo()
             return
