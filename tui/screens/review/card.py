@@ -291,7 +291,9 @@ def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list
             noted = [(blank(6), Span(text, MUTED)) for text in wrap(offer.note, cells - 8, 3)]
             rows += [clickable(row, f"offer:{index}") for row in noted]
     if not rows:
-        rows.append(words("  you wrote its text; ", Span("u", KEY), " undoes that"))
+        rows.append(
+            words("  you wrote its text; ", Span(look.keys.get("undo", ""), KEY), " undoes that")
+        )
     return rows
 
 

@@ -150,9 +150,9 @@ class Taking(Controller):
             except EngineError as error:
                 self.refuse("merge_all", clean_tree(str(error)))
                 return
-        where = "everywhere" if scope == "all" else "in this file"
+        where = "in all files" if scope == "all" else "in this file"
         self.screen.does(Conflicts).decide(
-            tuple(actions), f"{choice} {where}, wherever it was open", goes_on=True
+            tuple(actions), f"{dict(_REST)[choice]}, for everything open {where}", goes_on=True
         )
 
     # Single lines.
