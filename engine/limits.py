@@ -96,7 +96,7 @@ def _of(kind: LimitKind) -> Any:
 _REPORTED = Held(
     level=Level.SAMPLED,
     mechanism="usage that the agent reports",
-    reason="no budget stops an agent that reports no usage",
+    reason="a budget cannot stop an agent that reports no usage",
     is_by_engine=True,
 )
 

@@ -22,16 +22,16 @@ Asker = Callable[[dict[str, Any]], str]
 
 
 class CallContext:
-    """The second argument of a called function, if it takes one, for reports and questions.
+    """The optional second argument of a function that is an agent: for reports and questions.
 
     Attributes:
         prompt: The prompt, which is also the first argument.
-        workspace: Its folder, which is the current folder if the function has its own process.
-        worker: The worker it is, as `step/worker_1`.
+        workspace: The worker's folder; also the current folder if the function has its own process.
+        worker: The name of the worker that runs the function, as `step/worker_1`.
         attempt: The number of this attempt, from 1.
         feedback: The feedback on the previous attempt.
-        system: The persona's words and the hint about sub-agents.
-        tools: Its functions by name; plait reports every call of one as a tool call.
+        system: The text of the persona, and the hint about sub-agents.
+        tools: The functions given as `tools`, by name; plait reports each call as a tool call.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class CallContext:
         self._tell({"plait": "usage", **self._spent})
 
     def ask(self, text: str, choices: tuple[str, ...] = ()) -> str:
-        """Ask a human and wait for the answer; it is `deny` if the engine has ended."""
+        """Ask a human and wait for the answer; the answer is `deny` if the engine has ended."""
         self._count += 1
         about = {"id": f"question-{self._count}", "text": text, "choices": list(choices)}
         return self._ask({"plait": "ask", **about})

@@ -223,7 +223,7 @@ def _branch(tree: object, place: str, problems: list[str]) -> dict[str, Any]:
         return {}
     known = _BRANCH if place else _HEAD
     problems += [
-        f"{place}{key}: is not part of a script{_near(key, known)}"
+        f"{place}{key}: unknown key{_near(key, known)}"
         for key in sorted(tree.keys() - known, key=str)
     ]
     return _parts(tree, place, problems)

@@ -177,7 +177,7 @@ def _ended_well(turn: CoreTurn, w: Worker, ended: f.AttemptEnded) -> None:
     if step.check is not None and step.run is None:
         turn.tell(w, Phase.CHECKING)
     elif w.change is None and ended.needs_proof and step.merge.lands:
-        why = "the agent changed nothing, and no check shows that nothing was needed"
+        why = "the agent changed nothing, and its step has no check to confirm that this is right"
         _failed(turn, w, StopCause.NO_CHANGE, why)
     else:
         review_or_finish(turn, w)

@@ -325,7 +325,7 @@ def put_back(folder: Path) -> tuple[str, ...]:
             continue  # it was put back before, or whoever made it died over it
         if any(parent.is_symlink() or parent.is_file() for parent in _between(target, worktree)):
             raise WorkspaceError(
-                f"a file or a link is in place of a folder above {target}",
+                f"a file or a link is where {target} needs a folder",
                 hint=f"Copy it from {copy}.",
             )
         free = _free(target)

@@ -200,7 +200,7 @@ async def fetch_request(repo: Repo, request: str, environment: Mapping[str, str]
         await move_refs(repo, going, say="plait: review")
     if not is_it:
         raise WorkspaceError(
-            f"the remote {source} has another commit for #{number} than {said['url']}",
+            f"the remote {source} and {said['url']} have different commits for #{number}",
             hint="If that repository is not a remote here, add it as a remote. Otherwise, try "
             "again: somebody has just pushed.",
         )

@@ -83,7 +83,7 @@ async def examine(
     busy = await to_thread.run_sync(processes_in, workspace.path)
     if busy:
         names = ", ".join(busy[:_SHOWN])
-        return RemovalVerdict(workspace=workspace, reasons=(f"{names} is working in it",))
+        return RemovalVerdict(workspace=workspace, reasons=(f"it is in use by {names}",))
     if workspace.strategy is Strategy.DIRECTORY:
         return await to_thread.run_sync(_examine_directory, workspace)
     await keep_detached(repo, workspace)

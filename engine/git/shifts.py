@@ -209,7 +209,7 @@ def keep(root: str, shifts: Sequence[Shift], folder: Path) -> list[Shift]:
         copy = folder / str(number)
         _copy(full(root, shift.path), copy, shift.before.mode)
         if _digest(copy) != shift.before.digest:
-            raise WorkspaceError(f"{_name(shift)} is being written at the moment")
+            raise WorkspaceError(f"{_name(shift)} has just changed", hint="Try again.")
         done.append(Shift(shift.path, shift.before, shift.after, copy.name))
     _sync(folder)
     return done

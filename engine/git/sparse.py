@@ -186,6 +186,8 @@ def kept_note(names: Sequence[bytes]) -> tuple[str, ...]:
     if not names:
         return ()
     first = legible_name(os.fsdecode(names[0]))
-    files = f"{first} is" if len(names) == 1 else f"{first} and {len(names) - 1} more files are"
-    how = "only a commit of the agent deletes such files"
-    return (f"{files} not in this sparse worktree and not deleted: {how}.",)
+    files, them = f"{first} is", "it"
+    if len(names) > 1:
+        files, them = f"{first} and {len(names) - 1} more files are", "them"
+    why = f"only a commit can delete {them}"
+    return (f"{files} outside this sparse worktree, and plait keeps {them}: {why}.",)

@@ -45,7 +45,6 @@ _TRIES = 200
 _MOST_FOLDERS = 10_000
 """So many folders are remembered as such."""
 _ADD = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-_FLAGGED = re.compile(rb"(?:^|\0)[^H\0]")
 _LINKED = re.compile(rb"(?:^|\0). 160000 ")
 _BY_INFO = ("update-index", "-z", "--index-info")
 
@@ -281,7 +280,7 @@ async def _clear_flags(git: Git, worktree: str) -> tuple[bool, list[bytes]]:
     whether there are links to commits, and the names of such files.
     """
     listing = await git("ls-files", "-v", "-s", "-z")
-    flagged = [one for one in _each(listing) if one[:1] != b"H"] if _FLAGGED.search(listing) else []
+    flagged = [one for one in _each(listing) if one[:1] != b"H"] if _has_flags(listing) else []
     assumed = [one.partition(b"\t")[2] for one in flagged if one[:1].islower()]
     skipped = [one.partition(b"\t")[2] for one in flagged if one[:1] in {b"S", b"s"}]
     present = await to_thread.run_sync(present_of, worktree, skipped) if skipped else []
@@ -291,7 +290,13 @@ async def _clear_flags(git: Git, worktree: str) -> tuple[bool, list[bytes]]:
             await git("update-index", flag, "-z", "--stdin", stdin=stdin)
     there = frozenset(present)
     left_out = [name for name in skipped if name not in there]
-    return _LINKED.search(listing) is not None, left_out
+    # Looking for the mode alone takes a tenth of the time.
+    return b" 160000 " in listing and _LINKED.search(listing) is not None, left_out
+
+
+def _has_flags(listing: bytes) -> bool:
+    """Return True if an entry of `ls-files -v` begins with anything else than an `H`."""
+    return (b"\0" + listing).count(b"\0H") != listing.count(b"\0")
 
 
 def present_of(worktree: str, names: list[bytes]) -> list[bytes]:
@@ -383,7 +388,7 @@ def _why_not(name: bytes, seen: "_SeenFile") -> str:
     if seen.kind is _Kind.UNREADABLE:
         return UNREADABLE
     if seen.size > _HUGE:
-        return "too big for git to be read in time"
+        return "too big for git to read in time"
     mode = "120000" if seen.kind is _Kind.LINK else "100644"
     return "git refuses this name" if is_unsafe(name, mode) else ""
 

@@ -63,7 +63,7 @@ async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVe
 def _why_not_looked_at(path: Path) -> str:
     busy = processes_in(str(path))
     if busy:
-        return f"{', '.join(busy[:_SHOWN])} is working in it"
+        return f"it is in use by {', '.join(busy[:_SHOWN])}"
     git = path / ".git"
     if git.is_dir() and not git.is_symlink():
         return "its run is gone, and its own repository may have commits with no other copy"
@@ -110,7 +110,7 @@ async def _kept_by(
     names = [os.fsdecode(one.path) for one in staged.set_aside if not one.is_empty]
     names += map(os.fsdecode, staged.embedded)
     if names:
-        return "", f"its run is gone, and {', '.join(names[:_SHOWN])} is in no commit"
+        return "", f"its run is gone, and no commit has {', '.join(names[:_SHOWN])}"
     for head in heads:
         if staged.tree == await tree_of(repo, head):
             return head, ""

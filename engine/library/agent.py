@@ -94,7 +94,7 @@ class Agent:
             name: An adapter (`claude`, `codex`, `scripted`, …), or an agent of the repository's
                 plait.yaml. The default is the manifest's default agent.
             command: Any program instead, as an argv. plait fills in `{prompt}`; without it, the
-                program reads stdin. Its exit code is its verdict.
+                program reads stdin. Exit code 0 means success.
             call: Any Python function instead, which takes a prompt and, optionally, a
                 `CallContext`. To run in its own process, it must be defined at the top of a module.
             repo: Anywhere inside the repository.
@@ -117,7 +117,8 @@ class Agent:
                 continue.
 
         Raises:
-            AgentError: The arguments name several kinds of agent, or `tools` without `call`.
+            AgentError: The arguments name several kinds of agent, or there are `tools` but no
+                `call`.
         """
         self._who = AgentSource(
             name=name,
@@ -160,7 +161,7 @@ class Agent:
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call a function with each event of later runs; return a function that stops this.
 
-        An exception from the function ends the agent's turn, which raises it.
+        If the function raises an exception, the agent's turn ends and raises that exception.
         """
         return self._listening.add(subscriber)
 

@@ -111,7 +111,7 @@ class LoopThread(Generic[R]):
         """Call it, unless the thread is closed before it comes to its end."""
         self._coming.discard(a_pass)
         if self._stop.is_set():
-            raise LoopEnded("it was closed")
+            raise LoopEnded("the engine was closed")
         scope = anyio.CancelScope()
         self._calls.add(scope)
         self._calls_ended = anyio.Event()
@@ -122,7 +122,7 @@ class LoopThread(Generic[R]):
             self._calls.discard(scope)
             if not self._calls:
                 self._calls_ended.set()
-        raise LoopEnded("it was closed")
+        raise LoopEnded("the engine was closed")
 
     def _begin_end(self) -> None:
         self._stop.set()

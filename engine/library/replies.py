@@ -18,7 +18,8 @@ class Reply:
         change: Its commits since the start of the conversation, imported into the repository; None
             if it changed nothing.
         usage: The CPU time, memory, tokens and money of the attempt; None where unknown.
-        worker: Its name in the engine, `run/step/worker_1`, to land, inspect or retry it by.
+        worker: The worker's name in the engine, `run/step/worker_1`. It lets you land, inspect or
+            retry the work.
         result: Its part of the engine's report.
     """
 

@@ -197,7 +197,7 @@ class IsolatedAgentSession:
         """Run something in the workspace, wait for its end, and collect its changes.
 
         Args:
-            work: A prompt for the session's agent, an argv whose exit code is its verdict, or a
+            work: A prompt for the session's agent, an argv (exit code 0 means success), or a
                 function that takes a prompt and, optionally, a `CallContext`.
             prompt: The prompt for an argv or a function.
 

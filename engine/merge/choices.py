@@ -26,11 +26,12 @@ class Pick(StrEnum):
 
 
 class LineOf(StrEnum):
-    """The version that a single line is taken from."""
+    """The version that a single line is taken from; `BLANK` is an empty line, of none of them."""
 
     TARGET = "target"
     INCOMING = "incoming"
     BASE = "base"
+    BLANK = "blank"
 
 
 class LinePick(NamedTuple):
@@ -42,7 +43,7 @@ class LinePick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SingleLines:
-    """Single lines of both sides, in the order of `lines`."""
+    """Single lines of the versions, and empty lines, in the order of `lines`."""
 
     lines: tuple[LinePick, ...]
 
@@ -97,6 +98,8 @@ def lines_from(hunk: ConflictHunk, side: LineOf) -> Lines:
             return hunk.incoming
         case LineOf.BASE:
             return hunk.base
+        case LineOf.BLANK:
+            return (hunk.ending,)
 
 
 def _single(hunk: ConflictHunk, picks: tuple[LinePick, ...]) -> bytes | None:

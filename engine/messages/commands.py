@@ -38,7 +38,10 @@ class WriteHunk:
 
 @dataclass(frozen=True, kw_only=True)
 class PickedLine:
-    """One line of one version of a hunk (`target`, `incoming` or `base`), counted from 0."""
+    """One line of one version of a hunk (`target`, `incoming` or `base`), counted from 0.
+
+    Line 0 of `blank` is an empty line.
+    """
 
     side: str
     at: int

@@ -59,7 +59,7 @@ class Pool(Generic[M]):
 
     @asynccontextmanager
     async def member(self) -> AsyncIterator[M]:
-        """Yield a free member, which is yours until the block ends."""
+        """Lend a free member, which is yours until the block ends."""
         async with self._places:
             member = await self._take()
             try:

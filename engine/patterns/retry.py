@@ -71,10 +71,10 @@ async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and t
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome[T]]:
-    """Retry only the failed work; return the outcome of each, in input order.
+    """Run all, and retry only what failed; return the outcome of each, in input order.
 
-    Each one waits on its own, not for a round of the others. While it waits, it does not count for
-    `limit`.
+    Each retry begins when its own wait is over, whatever the others do. Work that waits does not
+    count for `limit`.
     """
     todo, limit = checked_works(works), checked_limit(limit)
     checked_count(attempts, "attempts")

@@ -67,7 +67,9 @@ def in_review(state: RunState, worker: WorkerId, *, attempt: int | None = None) 
     if w.phase is not Phase.REVIEWING or w.change is None or w.change.head is None:
         raise WorkspaceError(f"{w.id} is {w.phase}: {_WHY_NOT.get(w.phase, _NOT_FINISHED)}")
     if attempt not in {None, w.attempt.number}:
-        raise WorkspaceError(f"{w.id} is already at attempt {w.attempt.number}")
+        raise WorkspaceError(
+            f"{w.id} is already at attempt {w.attempt.number}", hint="Look at its diff again."
+        )
     above = [
         str(other.id)
         for other in state.workers.values()

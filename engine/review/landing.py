@@ -166,8 +166,8 @@ class GitLandings:
             names = _named(paths)
             return Refusal(
                 reason=f"your own edits conflict with the change in {names}. Commit or stash "
-                "them, land with `--edits commit` or `--edits wait`, or use `--to` another "
-                "branch.",
+                "them. Or land with `--edits commit` or `--edits wait`, or on another branch with "
+                "`--to`.",
                 in_the_way=tuple(map(os.fsdecode, paths)),
                 is_carry_refused=True,
             )
@@ -435,8 +435,8 @@ def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
     names = tuple(map(os.fsdecode, paths))
     hint = (
         "Commit or stash them. Or land with `--edits carry` (they stay uncommitted on top), "
-        "`--edits commit` (they become your commit first), `--edits wait`, or `--to` another "
-        "branch."
+        "`--edits commit` (they become your commit first) or `--edits wait`, or on another branch "
+        "with `--to`."
     )
     return Refusal(reason=f"{what}. {hint}", in_the_way=names)
 

@@ -93,8 +93,8 @@ class Moments:
             pack = await self._repo.read(*words, call=asked, where=where)
         except GitFailed as failed:
             raise WorkspaceError(
-                f"the files from {clock_time(moment.at)} are gone",
-                hint="A cleanup removed them. Retry without a time.",
+                f"the checkpoint {clock_time(moment.at)} is gone",
+                hint="A cleanup removed it. Retry without a time.",
             ) from failed
         await self._repo.run("index-pack", "--stdin", call=Call(stdin=pack, writes=True))
 
@@ -116,17 +116,18 @@ def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> M
     if command.begins is not RetryMode.FRESH:
         return c.Refused(
             "an attempt that starts from an earlier time starts a new session",
-            hint=f"Leave {command.mode} out.",
+            hint=f"Leave out `--mode {command.mode}`.",
         )
     found = [moment for moment in moments if moment.at <= at]
     if found:
         return found[-1]
     hint = (
-        f"They were first saved {clock_time(moments[0].at)}."
+        f"The first checkpoint was saved {clock_time(moments[0].at)}."
         if moments
-        else "plait saves them every few seconds while an agent works, until they land."
+        else "plait saves checkpoints every few seconds while an agent works."
     )
-    return c.Refused(f"there is no checkpoint of {command.worker} from {clock_time(at)}", hint=hint)
+    reason = f"there is no checkpoint of {command.worker} {clock_time(at)} or before"
+    return c.Refused(reason, hint=hint)
 
 
 def clock_time(at: float) -> str:

@@ -371,7 +371,9 @@ class Review:
         results = rest.results()
         if results is None:
             first = [p for p in self.open_paths if not self._is_generated(os.fsencode(p))]
-            raise WorkspaceError(f"{path} is made from the rest: resolve {', '.join(first)} first")
+            raise WorkspaceError(
+                f"{path} is generated from other files: resolve {', '.join(first)} first"
+            )
         merged = await entries_of(self.repo, self.merged.tree, [name])
         before = await self._generated_before(frozenset(one.path for one in results))
         tree = await result_tree(self.repo, self.merged, self.conflicts, (*results, *before))

@@ -297,7 +297,8 @@ class Resolutions:
         found = await base_question(self._repo, self._merger, state, w, settled=settled)
         if isinstance(found, NothingLeft):
             raise WorkspaceError(
-                f"the base of {w.id} has no conflicts any more", hint="Finish it, or retry."
+                f"the base of {w.id} no longer has conflicts",
+                hint=f"`plait retry {w.id}` starts it.",
             )
         return found
 
@@ -341,7 +342,7 @@ class Resolutions:
         try:
             await to_thread.run_sync(self._layout.make, path.parent)
         except OSError as error:
-            raise StoreError(f"{path.parent} cannot be made: {error.strerror}") from error
+            raise StoreError(f"{path.parent} cannot be created: {error.strerror}") from error
         await to_thread.run_sync(partial(write_atomically, path, data))
 
 

@@ -6,6 +6,7 @@ import anyio.to_thread
 
 from engine.errors import WorkspaceError
 from engine.git.metadata import branch_names, current_branch
+from engine.git.objects import few_refs_below
 from engine.git.runner import Repo
 from engine.plan.model import Plan
 
@@ -23,7 +24,7 @@ async def target_of(repo: Repo, plan: Plan) -> str | None:
             "HEAD is detached, so there is no branch to land on",
             hint="Name one: `--target BRANCH`, or `runtime.target` in the manifest.",
         )
-    if target is not None:
+    if target is not None and not await _is_branch(repo, target):
         names = await anyio.to_thread.run_sync(branch_names, place)
         # Only where there is no commit yet the first landing makes it.
         if names and target not in names:
@@ -34,3 +35,9 @@ async def target_of(repo: Repo, plan: Plan) -> str | None:
                 hint=f"To create it, run `git branch {target}`.",
             )
     return target
+
+
+async def _is_branch(repo: Repo, name: str) -> bool:
+    """Return True if a branch has that name; its neighbors are not read for that."""
+    ref = f"refs/heads/{name}"
+    return ref in await few_refs_below(repo, ref)

@@ -384,7 +384,7 @@ def _require_same(trial: OpenTry) -> None:
     for shift in trial.shifts:
         if stand_of(trial.worktree, shift.path) != shift.before:
             name = legible_name(os.fsdecode(shift.path))
-            raise WorkspaceError(f"{name} changed at this moment", hint="Try again.")
+            raise WorkspaceError(f"{name} has just changed", hint="Try again.")
 
 
 def _apply(plait_dir: Path, trial: OpenTry) -> None:

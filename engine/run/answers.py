@@ -434,7 +434,7 @@ async def read_result(runs: Runs, question: m.ReadResult) -> m.MergedResult:
     require_seen(w, question.seen)
     found = await runs.tools.workshops.of(state.plan).landings.result(state, w)
     if isinstance(found, Refusal):
-        hint = f"`plait land {w.id}` opens the conflicts, and `plait resolve` resolves them."
+        hint = f"`plait land {w.id}` records the conflicts; then `plait resolve` resolves them."
         raise WorkspaceError(found.reason, hint=hint)
     return found
 

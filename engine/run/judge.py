@@ -50,6 +50,7 @@ class Ruling:
 
 
 Verdict = Ruling | c.Refused
+_AGENTS = "Name an agent of the manifest, or one that `plait agents` lists."
 _IS_STOPPED = c.Refused("the run was stopped", hint="Resume it first.")
 
 
@@ -114,7 +115,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, about: f.About) -
     if isinstance(agent, str):
         agent = agent_named(state, agent)
         if agent is None:
-            return c.Refused(f"there is no agent {command.agent!r}")
+            return c.Refused(f"there is no agent {command.agent!r}", hint=_AGENTS)
     fact = f.RetryRequested(
         **about,
         mode=command.begins,
@@ -165,7 +166,9 @@ def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:
         _succeeded(other) for other in state.workers_of(step.name) if other.id != worker
     )
     if step.policy.is_won(successes, len(step.workers)):
-        return c.Refused(f"{step.name} has all the successes it needs")
+        return c.Refused(
+            f"{step.name} has all the successes it needs; plait would stop another attempt at once"
+        )
     return None
 
 
@@ -278,7 +281,8 @@ def _choose(state: RunState, w: Worker, _command: c.Choose, about: f.About) -> V
     if w.id not in candidates(state, step):
         return _not_now(w, "it has no finished change to choose")
     if state.steps[step.name].chosen is not None:
-        return c.Refused(f"{state.steps[step.name].chosen} is chosen already")
+        chosen = state.steps[step.name].chosen
+        return c.Refused(f"{chosen} is chosen already", hint=f"Reject {chosen} first.")
     return Ruling(
         (f.Chosen(**about),), "chosen; the others are stopped, and stay on their branches"
     )
@@ -365,7 +369,7 @@ def _wants_login(w: Worker) -> bool:
 def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
     phases = {w.phase for w in state.workers.values()}
     if all(phase.is_settled for phase in phases):
-        return c.Refused("everything has settled already")
+        return c.Refused("there is nothing to stop: every worker has settled")
     if all(phase.is_settled or phase in _WAITING_FOR_REVIEW for phase in phases):
         return c.Refused(
             "no worker is running; changes that wait for review stay",
@@ -403,7 +407,7 @@ def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
         return _IS_STOPPED
     unknown = [name for name in command.step.dependencies if name not in state.steps]
     if unknown:
-        return c.Refused(f"{', '.join(unknown)} is not a step of this run")
+        return c.Refused(f"this run has no step {' and no step '.join(unknown)}")
     return Ruling((rf.StepAdded(step=command.step, at=at),), "added")
 
 
@@ -418,7 +422,7 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     if command.agent is not None:
         agent = agent_named(state, command.agent)
         if agent is None:
-            return c.Refused(f"there is no agent {command.agent!r}")
+            return c.Refused(f"there is no agent {command.agent!r}", hint=_AGENTS)
     label = agent.name if agent else last.label
     index = max(planned.id.index for planned in step.workers) + 1
     new = replace(last, id=WorkerId(step.name, index), agent=agent, label=label)
@@ -442,10 +446,10 @@ def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
     ]
     if not at_work:
         return None
-    names = ", ".join(at_work)
+    names, is_one = ", ".join(at_work), len(at_work) == 1
     return c.Refused(
-        f"{names} already builds on {step.name} and would be stopped",
-        hint="Wait until it ends, or add another step.",
+        f"{names} already {'builds' if is_one else 'build'} on {step.name} and would be stopped",
+        hint=f"Wait until {'it ends' if is_one else 'they end'}, or add another step.",
     )
 
 

@@ -202,7 +202,7 @@ class Line:
             if time.monotonic() - self._silent_since <= self.patience():
                 self.heard_silence(error)
                 return error
-            said = f"{error}; it did not answer for longer than agents run there without an engine"
+            said = f"{error}; the lease of its agents has ended"
             error = SiteGone(said, hint=error.hint)
         self.heard_silence(None)
         return error

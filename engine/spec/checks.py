@@ -226,7 +226,7 @@ def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Complaint]:
         if name is None:
             continue
         if name in first:
-            message = f"the name {name!r:.60} is taken by number {int(first[name]) + 1}"
+            message = f"the name {name!r:.60} is already used by entry {int(first[name]) + 1}"
             yield Complaint((*path, i, "name"), message)
         first.setdefault(name, i)
 

@@ -123,7 +123,7 @@ def make_private(folder: Path, *, below: Path) -> Path:
         private_folder(folder)
     except OSError as error:
         raise StoreError(
-            f"the folder {folder} cannot be made: {error.strerror}",
+            f"the folder {folder} cannot be created: {error.strerror}",
             hint="Check its parent's free space and permissions, or set PLAIT_STATE_HOME.",
         ) from error
     return folder
@@ -143,7 +143,7 @@ def make_state_home(environment: Mapping[str, str]) -> Path:
         return private_folder(home) if is_named else tightened(home)
     except OSError as error:
         raise StoreError(
-            f"the folder {home} cannot be made: {error.strerror}",
+            f"the folder {home} cannot be created: {error.strerror}",
             hint="Check its parent's free space and permissions, or set PLAIT_STATE_HOME.",
         ) from error
 

@@ -98,7 +98,8 @@ class Asides:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._sweep)
         if run.violations:
-            raise WorkspaceError(f"it changed {', '.join(run.violations)}: nothing of it is taken")
+            names = ", ".join(run.violations)
+            raise WorkspaceError(f"it changed {names}, so plait discards its work")
 
     def _sweep(self) -> None:
         """Remove the folders of made-up runs that are over; their processes ended before."""

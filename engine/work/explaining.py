@@ -87,7 +87,7 @@ class Explaining:
         if key in self._asking:
             raise WorkspaceError(f"{name} has been asked already")
         if spent := self._accounts[key].spent(rule):
-            raise WorkspaceError(f"{name} is not asked: {spent}")
+            raise WorkspaceError(f"plait no longer asks {name}: {spent}")
         w = _host(state, table)
         prompt, read, places = prompt_of(table, w.begun.prompt)
         with anyio.CancelScope() as scope:

@@ -81,13 +81,11 @@ def wait_table() -> str:
 
 
 def page_table() -> str:
-    """The stories and who cannot play them, as `docs/agents.md` shows them."""
-    lines = ["| scenario | not with |", "| --- | --- |"]
-    for story in STORIES:
-        reasons: dict[str, list[str]] = {}
-        for (one, agent), reason in CANNOT.items():
-            if one == story:
-                reasons.setdefault(reason, []).append(f"`{agent}`")
-        told = "; ".join(f"{', '.join(agents)}: {why}" for why, agents in reasons.items())
-        lines.append(f"| {story} | {told} |")
+    """The stories that a client cannot play, as `docs/agents.md` shows them."""
+    lines = ["| client | not played | reason |", "| --- | --- | --- |"]
+    for reason in dict.fromkeys(CANNOT.values()):
+        pairs = [pair for pair, why in CANNOT.items() if why == reason]
+        agents = ", ".join(f"`{agent}`" for agent in dict.fromkeys(agent for _, agent in pairs))
+        stories = ", ".join(dict.fromkeys(story for story, _ in pairs))
+        lines.append(f"| {agents} | {stories} | {reason} |")
     return "\n".join(lines)

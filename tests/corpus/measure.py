@@ -36,7 +36,7 @@ from engine.merge.documents import reads_still
 from engine.merge.linediff import diff
 from engine.merge.text import TextMerge, split_lines
 
-KEYS = (Pick.TARGET, Pick.INCOMING, Pick.BOTH, Pick.BOTH_REVERSED, Pick.BASE, Pick.NEITHER)
+KEYS = tuple(Pick)
 OFFERS_WITH_A_KEY = 3
 
 
@@ -112,6 +112,29 @@ def asked(rows: Iterable[dict[str, str]]) -> Iterator[Asked | None]:
         before += in_file
 
 
+def is_picked(hunk: ConflictHunk, text: bytes) -> bool:
+    """Say if the console's picker makes this text, without typing.
+
+    It takes each line of either side once, each base line that a side removed, and as many empty
+    lines as you like. A line without an end gets one where another follows.
+    """
+    removed = {
+        place
+        for side in (hunk.target, hunk.incoming)
+        for change in diff(hunk.base, side)
+        for place in range(change.before, change.before_end)
+    }
+    lines = (*hunk.target, *hunk.incoming, *(hunk.base[place] for place in removed))
+    *wanted, last = split_lines(text) or (b"",)
+    inner = Counter(line if line.endswith(b"\n") else line + hunk.ending for line in lines)
+    needed = Counter(line for line in (*wanted, last) if line not in (hunk.ending, b""))
+    if last and not last.endswith(b"\n"):
+        needed[last] -= 1
+        needed[last + hunk.ending] += 1
+        return last in lines and not needed - inner
+    return not needed - inner
+
+
 class Figures:
     """The counts of a corpus."""
 
@@ -129,8 +152,9 @@ class Figures:
         with_key = {offer.text for offer in offers[:OFFERS_WITH_A_KEY]}
         self.counts["hunks"] += 1
         self.counts["one key"] += one.human in picks | with_key
-        lines = {*one.hunk.base, *one.hunk.target, *one.hunk.incoming}
-        woven = set(split_lines(one.human)) <= lines
+        woven = is_picked(one.hunk, one.human)
+        said = {_bare(text) for text in {*picks, *with_key} - {None}}
+        self.counts["but for whitespace"] += _bare(one.human) in said
         untyped = woven or one.human in picks | {offer.text for offer in offers}
         self.counts["no typing"] += untyped
         lone = alone[0] if alone and alone[0].likely else None
@@ -152,6 +176,7 @@ class Figures:
         n, covered = self.counts["hunks"] or 1, self.counts["covered"] or 1
         yield f"{n} hunks, {self.counts['untold']} whose answer cannot be told"
         yield f"one key    {self.counts['one key'] / n:.1%}"
+        yield f"  but for whitespace {self.counts['but for whitespace'] / n:.1%}"
         yield f"no typing  {self.counts['no typing'] / n:.1%}"
         yield f"first offer covers {covered / n:.1%}, exact {self.counts['exact'] / covered:.1%}"
         lone = self.counts["lone covered"] or 1
@@ -161,6 +186,10 @@ class Figures:
             share = told["hit"] / told["offered"]
             likely = f", first {told['likely hit']} of {told['likely']}" if told["likely"] else ""
             yield f"  {rule:12} {told['hit']:4} of {told['offered']:4} {share:4.0%}{likely}"
+
+
+def _bare(text: bytes | None) -> bytes:
+    return b"".join((text or b"").split())
 
 
 def told(one: Asked, how: str) -> Iterator[str]:

@@ -160,7 +160,7 @@ def test_a_request_of_another_repository_is_not_shown_as_the_one_of_that_number_
     read = plait(built, "review", "7", path=requested)
     assert read.returncode != 0
     assert built.git("for-each-ref", "refs/plait") == before
-    assert "has another commit for #7" in read.stderr
+    assert "have different commits for #7" in read.stderr
     assert "as a remote" in read.stderr
 
 

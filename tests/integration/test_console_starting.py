@@ -351,7 +351,7 @@ async def test_a_step_joins_the_run_that_is_on_screen(place: Place):
         await console.shows("first/worker_1", "REVIEW")
         run = (await engine.port.ask(ListRuns()))[0].id
         await console.do("add_step")
-        await console.shows("Add a step", "beside its steps")
+        await console.shows("Add a step", "independent of its steps")
         assert "permissions" not in console.text
         await console.press(*"first")
         await starts(console)

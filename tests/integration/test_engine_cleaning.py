@@ -134,7 +134,7 @@ async def test_a_worktree_whose_run_is_gone_stays_with_what_is_in_no_commit(plac
     (path / "notes").write_text("nobody else has this\n")
     async with place.engine() as engine:
         item, branch = await engine.port.ask(CleanUp())
-    assert "in no commit" in item.reasons[0]
+    assert "no commit has notes" in item.reasons[0]
     assert branch.branch
     assert (path / "notes").exists()
 
@@ -166,7 +166,7 @@ async def test_steps_called_like_folders_of_ours_are_in_nobodys_way(place: Mergi
         await engine.port.ask(WaitIdle())
         cleaned = await engine.port.ask(CleanUp())
         trees = [item.reasons[0] for item in cleaned if not item.branch]
-        assert ["is working in it" in reason for reason in trees] == [True, True]
+        assert ["it is in use by" in reason for reason in trees] == [True, True]
         branches = [item.reasons for item in cleaned if item.branch]
         assert branches == [("its workspace stays",)] * 2
         assert [worktree.is_dir() for worktree in worktrees] == [True, True]

@@ -216,7 +216,7 @@ async def test_a_deletion_that_is_not_taken_is_named(tmp_path: Path, script: str
     change = await lab.collect(space)
     assert change.is_empty
     (note,) = change.notes
-    assert note.startswith("docs/guide.md is not in this sparse worktree and not deleted: ")
+    assert note.startswith("docs/guide.md is outside this sparse worktree, and plait keeps it: ")
 
 
 async def test_a_snapshot_of_work_that_goes_on_deletes_nothing(tmp_path: Path):

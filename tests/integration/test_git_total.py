@@ -337,7 +337,7 @@ async def test_a_known_file_that_is_all_hole_is_set_aside(tmp_path: Path):
     lab.agent(space, f"{WORK}; truncate -s 900G README.md")
     with anyio.fail_after(60):
         change = await lab.collect(space)
-    assert aside(change) == {b"README.md": "too big for git to be read in time"}
+    assert aside(change) == {b"README.md": "too big for git to read in time"}
     assert lab.files(change.head)["work.txt"] == "work\n"
 
 

@@ -66,7 +66,7 @@ async def test_a_lock_file_is_made_from_the_decided_rest_and_lands(place: Mergin
     async with place.engine() as engine:
         run = await clashing(engine, place)
         decide = Deciding(engine, run)
-        with pytest.raises(WorkspaceError, match=r"made from the rest: resolve deps first"):
+        with pytest.raises(WorkspaceError, match=r"generated from other files: resolve deps first"):
             await decide.anew()
         view = await decide.both()
         assert (view.file("deps.lock").regenerate, view.is_resolved) == (SORTED, False)

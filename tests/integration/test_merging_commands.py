@@ -366,6 +366,6 @@ def test_generated_files_are_made_once_the_rest_is_decided(place: MergingPlace, 
     assert plait("resolve", WHO, "--show") == 3
     assert "regenerate it with `grep -c . code > code.lock` (--regenerate)" in plait.out
     assert plait("resolve", WHO, "--regenerate", "--show") != 0
-    assert "made from the rest: resolve code first" in plait.err
+    assert "generated from other files: resolve code first" in plait.err
     assert plait("resolve", WHO, "--both", "code", "--regenerate") == 0
     assert place.text("code.lock") == "13\n"

@@ -93,7 +93,7 @@ async def test_it_ends_with_its_budget(place: MergingPlace, budget: dict[str, fl
     async with place.engine() as engine:
         run = await picked(engine, place, COST, {"result": SAID}, **budget)
         await engine.port.ask(ExplainCandidates(run.id, "pick"))
-        with pytest.raises(EngineError, match=f"helper is not asked: {spent}"):
+        with pytest.raises(EngineError, match=f"plait no longer asks helper: {spent}"):
             await engine.port.ask(ExplainCandidates(run.id, "pick"))
 
 

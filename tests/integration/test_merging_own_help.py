@@ -90,7 +90,7 @@ async def test_a_lock_file_is_made_anew_from_the_decided_rest(own: Own, doing: s
     own.says({"regenerate": {"*.lock": SORTED}})
     own.begin(doing)
     merge = await own.opened()
-    with pytest.raises(WorkspaceError, match="made from the rest: resolve"):
+    with pytest.raises(WorkspaceError, match="generated from other files: resolve"):
         await merge.resolve(c.Regenerate(path="deps.lock"))
     await merge.resolve(c.ChooseRest(choice="both", paths=("deps", "code")))
     assert (await merge.conflicts()).file("deps.lock").regenerate == SORTED

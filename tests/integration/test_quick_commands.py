@@ -46,7 +46,7 @@ import os, sys
 if os.environ.pop("WAY") == "ordinary":
     from tui.commands import quick, shells
     quick.LOOKING = ()
-    shells.from_journals = lambda act, folder: act.close()
+    shells.from_journals = lambda act, folder, **_: act.close()
 sys.argv[0] = "plait"
 from tui.cli import main
 try:
@@ -316,6 +316,42 @@ def test_journals_alone_say_what_the_command_says(past: Place, line: str):
     heavy |= {"engine.git.runner", "engine.port.client"}
     assert not heavy & quick.loaded
     assert heavy <= ordinary.loaded
+
+
+@pytest.mark.parametrize("line", ["status", "status --json", "runs -C sub", "runs --json"])
+def test_what_was_said_is_said_again_with_next_to_nothing_loaded(past: Place, line: str):
+    while not (again := past.says(line)).is_quick:  # the first one keeps it
+        assert again.code == 0
+    assert again.words == past.says(line, way="ordinary").words
+    heavy = {"typing", "dataclasses", "pathlib", "sqlite3", "datetime", "engine.errors"}
+    assert not heavy & again.loaded
+    assert {one for one in again.loaded if one.startswith("engine")} == KEPT_NEEDS
+
+
+KEPT_NEEDS = {"engine", "engine.port", "engine.port.finding", "engine.port.kept"}
+KEPT_NEEDS |= {"engine.store", "engine.store.stamps"}
+
+
+def test_an_engine_that_goes_leaves_both_answers(tmp_path: Path):
+    shell = repository(tmp_path)
+    plan = PLAN.replace("      - {name: ask, agent: asker", "      # - {name: ask, agent: asker")
+    (shell.folder / "write.yaml").write_text(plan)
+    run = shell.plait("run", "write.yaml", "--detach").out.split()[0]
+    here = Place(shell, run)
+    while b"claimed" not in here.says("status").out:
+        pass
+    end_engine(shell)
+    for line in ("status", "runs"):
+        first = here.says(line)
+        assert first.is_quick
+        assert first.words == here.says(line, way="ordinary").words
+
+
+def test_a_live_worker_is_never_told_from_what_was_said(past: Place):
+    """Without an engine, who works no more may be resumed by one at any moment."""
+    for line in ("status {run}", "status --profile", "status nosuch"):
+        past.says(line)
+        assert not past.says(line).is_quick
 
 
 @contextmanager

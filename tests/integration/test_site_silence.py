@@ -64,5 +64,5 @@ async def test_who_insists_waits_until_somebody_answers(line: Line, there: Path)
 
 async def test_what_is_silent_for_longer_than_its_lease_is_gone(line: Line) -> None:
     line.patience = lambda: 0.2
-    with anyio.fail_after(30), pytest.raises(SiteGone, match="longer than agents run there"):
+    with anyio.fail_after(30), pytest.raises(SiteGone, match="the lease of its agents has ended"):
         await line.insist(partial(line.call, Far.tips, b""))

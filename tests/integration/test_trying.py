@@ -268,7 +268,7 @@ async def test_a_file_edited_in_the_last_moment_stops_the_try(
 
     before = picture(place.built)
     monkeypatch.setattr("engine.store.files.os.fsync", fsync)
-    with pytest.raises(WorkspaceError, match="changed changed at this moment"):
+    with pytest.raises(WorkspaceError, match="changed has just changed"):
         await tried(place)
     monkeypatch.undo()
     assert {k for k, v in picture(place.built).items() if before[k] != v} == {"changed"}

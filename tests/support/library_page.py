@@ -24,6 +24,9 @@ _HEAD = """# Library reference
 `engine.sync` has `Agent`, `Engine`, `IsolatedAgentSession` and `Run` for programs without an event
 loop: the same members, without `await`.
 
+If a signature begins with `await` or `async with`, use it in that way. The type after `->` is then
+the result of the `await`, or the name after `as`.
+
 This page is made from the source.
 """
 GROUPS = {
@@ -180,8 +183,12 @@ def signature(found: Callable[..., Any], name: str) -> str:
     takes = node.args
     if takes.args and takes.args[0].arg in {"self", "cls"}:
         takes.args = takes.args[1:]
-    given = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
-    lead = "await " if isinstance(node, ast.AsyncFunctionDef) and not _yields(node) else ""
+    given = f" -> {_returned(node)}" if node.returns and node.name != "__init__" else ""
+    lead = ""
+    if _opens(node):
+        lead = "async with "
+    elif isinstance(node, ast.AsyncFunctionDef) and not _yields(node):
+        lead = "await "
     each = [_plainly(word) for word in _split(ast.unparse(takes))]
     given = _plainly(given)
     line = f"{lead}{name}({', '.join(each)}){given}"
@@ -214,6 +221,22 @@ def _node_of(found: Callable[..., Any]) -> ast.FunctionDef | ast.AsyncFunctionDe
 
 def _yields(node: ast.AST) -> bool:
     return any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node))
+
+
+def _opens(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function is used with `async with`, although its source is a generator."""
+    return "asynccontextmanager" in map(ast.unparse, node.decorator_list)
+
+
+def _returned(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Return the type that a caller gets: of a context manager, the type after `as`."""
+    match node.returns:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Subscript(slice=inner) if _opens(node):
+            return ast.unparse(inner)
+        case returns:
+            return ast.unparse(returns or ast.Constant(...))
 
 
 def _split(words: str) -> list[str]:

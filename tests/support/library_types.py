@@ -149,10 +149,20 @@ def lines_of(types: Iterable[Type], fields: Callable[[str, Any], Iterator[str]])
         yield f"From `{module}`.\n"
         yield from fields(name, getattr(importlib.import_module(module), name))
     yield "### Other types\n"
-    yield "\n".join(map(_line, (each for each in known if each.name not in READ))) + "\n"
+    yield "\n".join(_line(each, known) for each in known if each.name not in READ) + "\n"
 
 
-def _line(one: Type) -> str:
+def _line(one: Type, known: Iterable[Type]) -> str:
+    of = ", ".join(sorted(set(re.findall(r"\b[A-Z]\b", one.means)))) if _is_short(one) else ""
+    name = f"{one.name}[{of}]" if of else one.name
     means = f" = `{one.means}`" if _is_short(one) else ""
     about = f": {one.about}" if one.about else ""
-    return f"- `{one.name}`{means}, from `{one.module}`{about}"
+    return f"- `{name}`{means}, from `{one.module}`{about}{_unlike(one, known)}"
+
+
+def _unlike(one: Type, known: Iterable[Type]) -> str:
+    """Return a sentence about the other types of this name; empty if there are none."""
+    homes = [each.module for each in known if each.name == one.name and each != one]
+    homes += ["engine"] * hasattr(engine, one.name)
+    others = " or ".join(f"`{home}`" for home in homes)
+    return f" Not the `{one.name}` of {others}." if others else ""

@@ -1,10 +1,14 @@
-"""Every message is on its page, and in plain English."""
+"""Every message is on its page, in plain English, and names commands that work."""
+
+import re
 
 import pytest
 
 from engine.messages.explaining import letter_of
 from tests.support.message_page import PAGE, ROOT, message_page, messages, modules
 from tests.unit.test_english import slips
+from tui.commands.base import parser_of
+from tui.commands.names import COMMANDS
 
 _SOURCE = '''
 """What a module says of itself is no message."""
@@ -47,6 +51,31 @@ def test_messages_are_in_plain_english(room: str):
         and (wrong := [slip for text in messages(path.read_text()) for slip in slips(text)])
     }
     assert broken == {}
+
+
+def _named_commands() -> set[str]:
+    """Return every command of plait that a message names, with a word for each gap."""
+    text = PAGE.read_text().replace("site down {name}", "site down local-cluster")
+    page = re.sub(r"\{[^}]*\}", "X", text)
+    return set(re.findall(r"`plait ([^`]+)`", page))
+
+
+def _does_something(command: str) -> bool:
+    name, *words = command.split()
+    if not words or "…" in words or words[-1] in {"--help", "--at"}:  # it only names them
+        return name in {*COMMANDS, "COMMAND", "X", "--help"}
+    args = parser_of(name)[1].parse_args(words)
+    return name != "cancel" or bool(args.all or args.workers)
+
+
+def test_every_command_that_a_message_names_works():
+    named = _named_commands()
+    assert {"cancel --all --run X", "try --back"} <= named
+    assert [command for command in sorted(named) if not _does_something(command)] == []
+
+
+def test_a_command_that_names_nobody_is_noticed():
+    assert not _does_something("cancel --run X")
 
 
 def test_no_two_candidates_have_one_name():

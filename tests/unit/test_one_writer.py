@@ -46,6 +46,7 @@ ALLOWED = {
     "engine/git/workspace.py": "a worktree before its agent begins",
     "engine/git/worktrees.py": GIT_DIR,
     "engine/keeper/launch.py": ENGINE_STATE,
+    "engine/port/kept.py": ENGINE_STATE,
     "engine/port/server.py": ENGINE_STATE,
     "engine/sandbox/cgroups.py": "control groups",
     "engine/sandbox/probe.py": PROBE,

@@ -74,6 +74,22 @@ def test_the_library_reference_is_current() -> None:
     assert PAGE.read_text() == library_page(), "write it: python -m tests.support.library_page"
 
 
+def test_the_library_reference_opens_context_managers_in_a_with() -> None:
+    page = library_page()
+    assert "async with open(" in page
+    assert "async with member() -> M" in page
+
+
+def test_the_library_reference_tells_types_of_one_name_apart() -> None:
+    _, _, types = library_page().partition("### Other types")
+    lines = [line for line in types.splitlines() if re.match(r"- `(Outcome|Reply)\b", line)]
+    assert [line.rpartition(" Not the ")[2] for line in lines] == [
+        "`Outcome` of `engine.patterns.outcome`.",
+        "`Outcome` of `engine.messages.results`.",
+        "`Reply` of `engine`.",
+    ]
+
+
 def test_public_members_are_documented() -> None:
     classes = [getattr(engine, name) for name in PUBLIC] + [getattr(sync, n) for n in sync.__all__]
     for found in filter(inspect.isclass, classes):

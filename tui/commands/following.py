@@ -322,7 +322,7 @@ def _(event: ev.LimitHitSeen) -> str:
 @_words.register
 def _(event: ev.RateLimitMet) -> str:
     until = "" if event.until is None else f" until {clock(event.until, time())}"
-    return f"waits for its model{until}: it answered {event.status}"
+    return f"waits{until}: its model answered {event.status}"
 
 
 @_words.register

@@ -50,5 +50,5 @@ def _left_lines(runs: Path, view: RunView) -> Iterator[str]:
                 yield f"kept: {worker.worker}: its files in {clean(worker.workspace)}"
     if view.trouble is not None:
         yield clean(view.trouble.help)
-    how = f"`plait resume {view.run}`, then `plait cancel --run {view.run}`"
+    how = f"`plait resume {view.run}`, then `plait cancel --all --run {view.run}`"
     yield f"to end the run: {how}"

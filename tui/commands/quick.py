@@ -2,20 +2,24 @@
 
 Most of what a short command costs is its imports, and the engine has them all. It runs the same
 code. If it does not answer, this process runs the command itself: these commands change nothing.
+Without an engine, some of them say what was said before if nothing has changed since.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 from tui.commands.streams import is_colored, is_unicode, leave_unread, put, say
 
 TYPE_CHECKING = False  # `typing` costs as much as all that this module does
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 LOOKING = ("diff", "logs", "preview", "runs", "status")
 """The commands that change nothing, so that it is no harm to begin one twice."""
+KEPT = ("runs", "status")
+"""Those that read journals alone: without an engine, they say the same until one is written."""
 _SEEN = ("HOME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """Other variables of the desktop, such as `XDG_SESSION_ID`, differ with every login."""
 _SEEN_PREFIXES = ("GIT_", "LC_", "PLAIT_")
@@ -24,24 +28,18 @@ _OK, _INTERRUPTED = 0, 130
 
 def quick_answer(name: str, words: list[str]) -> int | None:
     """Run a command in the engine of its repository; None where it must be run here."""
-    folder = _folder(words) if name in LOOKING else None
+    folder, rest = _parted(words) if name in LOOKING else (None, [])
     if folder is None:
         return None
     from engine.port.finding import state_around  # noqa: PLC0415  help needs no engine
 
     state = state_around(folder)
-    if state is None or not os.path.exists(f"{state}/engine.json"):
+    if state is None:
         return None
-    from engine.port.direct import answer_of  # noqa: PLC0415  only where one may live
-
     try:
-        request = _request([name, *words], folder)
-        answer = answer_of(state, request) if request else None
-        if answer is None:
-            return None
-        for is_data, text in answer["said"]:
-            put(text) if is_data else say(text)
-        return int(answer["code"])
+        if not os.path.exists(f"{state}/engine.json"):
+            return _kept(name, rest, state)
+        return _answered(name, words, state, folder)
     except KeyboardInterrupt:
         say("interrupted\n")
         return _INTERRUPTED
@@ -52,6 +50,36 @@ def quick_answer(name: str, words: list[str]) -> int | None:
         from tui.commands.base import failed  # noqa: PLC0415  only when something went wrong
 
         return failed(error)
+
+
+def _answered(name: str, words: list[str], state: str, folder: str) -> int | None:
+    """Print what the engine that lives says; None where it does not answer."""
+    from engine.port.direct import answer_of  # noqa: PLC0415  only where one may live
+
+    request = _request([name, *words], folder)
+    answer = answer_of(state, request) if request else None
+    if answer is None:
+        return None
+    _print(answer["said"])
+    return int(answer["code"])
+
+
+def _kept(name: str, rest: list[str], state: str) -> int | None:
+    """Print what the same command said before; None where it must be asked anew."""
+    if name not in KEPT or rest not in ([], ["--json"]) or has_try(state):
+        return None
+    from engine.port.kept import kept_answer  # noqa: PLC0415  only where no engine lives
+
+    said = kept_answer(state, kept_name(name, is_json=bool(rest)), surroundings())
+    if said is None:
+        return None
+    _print(said)
+    return _OK
+
+
+def _print(said: Iterable[tuple[bool, str]]) -> None:
+    for is_data, text in said:
+        put(text) if is_data else say(text)
 
 
 def _request(words: list[str], folder: str) -> dict[str, object] | None:
@@ -72,19 +100,48 @@ def _request(words: list[str], folder: str) -> dict[str, object] | None:
     }
 
 
-def _folder(words: list[str]) -> str | None:
-    """Return the folder that a command line names; None where its words must be parsed for that."""
-    named = "."
+def _parted(words: list[str]) -> tuple[str | None, list[str]]:
+    """Return the folder that a command line names, and its other words.
+
+    The folder is None where the words must be parsed for that.
+    """
+    named, others = ".", list[str]()
     rest = iter(words)
     for word in rest:
         if word == "-C":
             named = next(rest, "")
         elif word == "--" or word.startswith("-C"):
-            return None
+            return None, []
+        else:
+            others.append(word)
     try:
-        return os.path.join(os.getcwd(), named) if named else None
+        return (os.path.join(os.getcwd(), named) if named else None), others
     except OSError:  # the folder we are in is gone
-        return None
+        return None, []
+
+
+def kept_name(command: str, *, is_json: bool) -> str:
+    """Return the name under which a command's answer is kept."""
+    return f"{command}-json" if is_json else command
+
+
+def surroundings() -> dict[str, object]:
+    """Return what changes the words of a command that only reads journals, but journals and code.
+
+    It is plain data, as JSON gives it back.
+    """
+    try:
+        zone = os.stat("/etc/localtime")
+        clock = [zone.st_ino, zone.st_mtime_ns]
+    except OSError:
+        clock = []
+    seen, day = environment_seen(os.environ), list(time.localtime()[:3])
+    return {"environment": seen, "clock": clock, "day": day, "is_unicode": is_unicode()}
+
+
+def has_try(state: str) -> bool:
+    """Return True if a result is tried in the repository: that is said too."""
+    return os.path.lexists(f"{state}/try.json")
 
 
 def environment_seen(environ: Mapping[str, str]) -> dict[str, str]:

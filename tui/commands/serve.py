@@ -27,6 +27,7 @@ from tui.commands.answering import answered
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
 from tui.commands.notifying import Notify, read_notify
+from tui.commands.status import leave_answers
 from tui.words.clean import clean_code
 
 _WANTED = Asked | ChoiceWanted | ConflictsFound | ReviewWanted | RunFinished
@@ -41,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until asked to end."""
-    return in_loop(partial(_serve, args.repo, args.runs))
+    code = in_loop(partial(_serve, args.repo, args.runs))
+    leave_answers(args.repo)
+    return code
 
 
 async def _serve(repo: str, runs: Sequence[str]) -> int:

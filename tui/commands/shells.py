@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from engine.api import EnginePort, OpenTry
     from engine.messages.questions import A, Ask
 
+    Kept = tuple[str, dict[str, object]]
+    """The name under which an answer is kept, and what else changes it."""
+
 T = TypeVar("T")
 
 
@@ -120,7 +123,13 @@ async def told(tell: Callable[[], T]) -> T:
     return await to_thread.run_sync(tell)
 
 
-def from_journals(act: Coroutine[None, None, int], folder: str) -> int | None:
+def from_journals(
+    act: Coroutine[None, None, int],
+    folder: str,
+    *,
+    kept_as: Kept | None = None,
+    is_said: bool = True,
+) -> int | None:
     """Run a command on the journals of a repository alone; None where they do not tell enough."""
     from engine.api import journals_at  # noqa: PLC0415  not every command has this way
 
@@ -134,15 +143,21 @@ def from_journals(act: Coroutine[None, None, int], folder: str) -> int | None:
         is_colored=streams.is_colored(),
     )
     before = HEARING.set(shell)
+    look = journals.look() if kept_as else None
+    code = None
     try:
         act.send(None)  # there is nothing to wait for, so that it ends at once
     except StopIteration as ended:
-        return int(ended.value)
+        code = int(ended.value)
+        return code
     except EngineNeeded:
         shell.said.clear()
         return None
     finally:
         HEARING.reset(before)
-        for is_data, text in shell.said:
+        for is_data, text in shell.said if is_said else ():
             (streams.put if is_data else streams.say)(text)
+        if look is not None:
+            is_kept = code == 0 and journals.is_lasting
+            look.keep(*kept_as, shell.said) if kept_as and is_kept else look.drop()
     raise AssertionError("journals make nobody wait")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine.errors import EngineError
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import (
     Badge,
@@ -23,6 +25,7 @@ from engine.messages.results import (
 )
 from engine.phases import Phase
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.commands.quick import KEPT, kept_name, surroundings
 from tui.commands.shells import from_journals, looked_at, reached, told, trial_in
 from tui.words.clean import asked_head, clean, clean_name
 from tui.words.figures import UNKNOWN, clock, cost, cost_of, some, tokens, used
@@ -39,6 +42,7 @@ from tui.words.served import served_text
 if TYPE_CHECKING:
     from engine.api import OpenTry, RunSummary
     from engine.messages.timing import AttemptTimes
+    from tui.commands.shells import Kept
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look, without changing anything."""
-    code = from_journals(act(args), args.repo)
+    is_whole = args.command == "runs" or not (args.run_id or args.profile)
+    code = from_journals(act(args), args.repo, kept_as=_kept_as(args) if is_whole else None)
     return in_loop(partial(act, args)) if code is None else code
+
+
+def _kept_as(args: argparse.Namespace) -> Kept:
+    return kept_name(args.command, is_json=args.json), surroundings()
+
+
+def leave_answers(folder: str) -> None:
+    """Keep what both commands would say, for whoever asks first when an engine has gone."""
+    for command in KEPT:
+        words = {"command": command, "repo": folder, "run_id": "", "profile": False, "json": False}
+        args = argparse.Namespace(**words)
+        with suppress(EngineError, OSError):  # whoever asks hears what is wrong
+            from_journals(act(args), folder, kept_as=_kept_as(args), is_said=False)
 
 
 async def act(args: argparse.Namespace) -> int:
@@ -157,7 +175,7 @@ def _login_line(login: LoginView) -> str:
     budgets = [cost(login.budget_usd)] if login.budget_usd is not None else []
     if login.budget_tokens is not None:
         budgets.append(f"{tokens(login.budget_tokens)} tokens")
-    within = f" (a day: {', '.join(budgets)})" if budgets else ""
+    within = f" (daily budget: {', '.join(budgets)})" if budgets else ""
     line = f"{', '.join(map(clean, login.agents))} today: {used(login.use)}{within}"
     if login.held_until is None:
         return line

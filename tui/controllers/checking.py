@@ -45,7 +45,7 @@ def check_page(check: CheckResult, cells: int, *, is_stale: bool) -> list[Row]:
     verdict = verdict_of(check, is_stale=is_stale, has_claimed=False)
     mark = Span("✓ ", Ink(Role.DONE)) if check.passed else Span("✗ ", Ink(Role.FAILED))
     ended = f"exit code {check.exit_code}, " if check.exit_code is not None else ""
-    stale = "; the change has changed since" if is_stale else ""
+    stale = "; the change is different now" if is_stale else ""
     on = f"on tree {check.tree[:9]}" if check.tree else "on its tree"
     where = "the tree that would land" if check.is_exact else "the worker's own tree"
     output = check.output or check.summary

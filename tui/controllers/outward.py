@@ -19,7 +19,7 @@ from tui.kit.screen import Controller
 from tui.kit.session import identity_of
 from tui.words.asking import ANSWERED_ON, asks_permission
 
-_KEPT = "plait has already collected its change; your edits here do not alter it."
+_KEPT = "They are not part of its change: plait has already collected it."
 
 
 class Outward(Controller):
@@ -68,7 +68,7 @@ class Outward(Controller):
             self.refuse(idea, problem)
         elif worker and not worker.phase.holds_slot:
             self.screen.say(
-                Span(f"Your edits are in the workspace of {worker.worker}; ", TEXT), _KEPT
+                Span(f"Your edits are in the workspace of {worker.worker}. ", TEXT), _KEPT
             )
 
     async def _open_copy(self, inside: Sequence[str], path: str, worker: str) -> None:

@@ -87,6 +87,6 @@ class Starting(Controller):
 
 def _places(run: RunView) -> list[tuple[str, Row]]:
     """Return where in a run one more step can stand, and what is said of each place."""
-    beside = (run.run, words("beside its steps"))
+    beside = (run.run, words("independent of its steps"))
     behind = [(f"{run.run}: {step.name}", words("builds on it")) for step in run.steps]
     return [beside, *behind]

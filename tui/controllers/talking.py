@@ -37,7 +37,7 @@ class Talking(Controller):
     def _say_to(self, run: str, workers: list[WorkerView], text: str) -> None:
         if is_allowing(text) and any(map(asks_permission, workers)):
             hint = f"{self.screen.key_of('yes')} allows what is on screen"
-            self.refuse("steer", "a message allows nothing", hint)
+            self.refuse("steer", "a message cannot allow a request", hint)
             return
         for worker in workers:
             if worker.questions:

@@ -150,7 +150,7 @@ class Workers(Controller):
         """Return what would be asked before this worker lands by itself."""
         at = (self.run_id, worker.worker, worker.attempt)
         asked = asks_to_land(worker, self.session.unshown.get(at, NOTHING_UNSHOWN))
-        return asked.word or asked.question
+        return asked.word or ("no diff shows its binary files" if asked.question else "")
 
     def over_marked(self, idea: str, verb: str, act: Callable[[WorkerView], None]) -> bool:
         """Do something to all marked workers, after one question that lists them.
@@ -173,7 +173,8 @@ class Workers(Controller):
         """Do something to several workers after one question; those with a reason are left out."""
         can = [worker for worker, reason in judged if not reason]
         if not can:
-            self.refuse(idea, f"none of the {len(judged)} marked workers: {judged[0][1]}")
+            first, reason = judged[0]
+            self.refuse(idea, f"no marked worker is ready for this; {first.worker}: {reason}")
             return
 
         def do(_: str) -> None:

@@ -16,4 +16,4 @@ def answers(one: AssistView) -> str:
 
 def stopped(one: AssistView) -> str:
     """Return why it is not asked any more; empty where it is."""
-    return f"not asked any more: {one.spent}" if one.spent else ""
+    return f"no longer asked: {one.spent}" if one.spent else ""

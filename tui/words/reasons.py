@@ -43,7 +43,8 @@ ELSEWHERE = {
     ),
     "review.send": "your words go to the agent at once here",
     **dict.fromkeys(
-        ("everywhere.pane", "everywhere.pane_back"), "every pane takes its own keys here"
+        ("everywhere.pane", "everywhere.pane_back"),
+        "this screen has no tabs; each pane has its own keys",
     ),
     "worker.select": "{copy} copies the line under the cursor; shift+drag selects more",
     "compare.select": "hunks are taken as a whole here",

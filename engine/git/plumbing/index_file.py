@@ -2,6 +2,7 @@
 
 import stat
 import struct
+from collections import Counter
 from pathlib import Path
 
 from engine.beneath import Known, Sighting
@@ -12,6 +13,7 @@ _HAS_MORE_FLAGS = 0x4000
 _STAGE = 0x3000
 _SHORT_NAMES = 4
 """From this version on, a name says only how it differs from the one before."""
+_KIND, _FILES = 0o170000, frozenset({stat.S_IFREG, stat.S_IFLNK})
 _UNKNOWABLE = (-1, -1)
 
 
@@ -33,6 +35,7 @@ class _IndexReading:
         self._data = data
         # Read: both parts of the time of change, the inode, the mode, the flags.
         self._entry = struct.Struct(f">II12xII12x{hashed}xH")
+        self._size = self._entry.size
         magic, self._version, self._count = _HEADER.unpack_from(data)
         if magic != b"DIRC" or self._version not in {2, 3, _SHORT_NAMES}:
             raise ValueError("no index of a known version")
@@ -40,27 +43,23 @@ class _IndexReading:
     def all(self) -> Known | None:
         """Return every entry; None if one is no file."""
         known: dict[bytes, dict[bytes, Sighting]] = {b"": {}}
-        places: dict[Sighting, tuple[bytes, bytes]] = {}
+        data, unpack, named = self._data, self._entry.unpack_from, self._named
         at, name = _HEADER.size, b""
-        for _ in range(self._count):
-            seconds, nanoseconds, inode, mode, flags = self._entry.unpack_from(self._data, at)
-            if flags & _STAGE or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        for _ in range(self._count):  # thousands of them, so each of these lines counts
+            seconds, nanoseconds, inode, mode, flags = unpack(data, at)
+            if flags & _STAGE or mode & _KIND not in _FILES:
                 return None
-            name, at = self._named(at, flags, name)
+            name, at = named(at, flags, name)
             folder, _, base = name.rpartition(b"/")
             if folder not in known:
                 _add_folders(known, folder)
-            seen = (inode, seconds * 1_000_000_000 + nanoseconds)
-            known[folder][base] = seen
-            if places.setdefault(seen, (folder, base)) != (folder, base):
-                # An index keeps half of an inode: these two could have been swapped.
-                first, other = places[seen]
-                known[folder][base] = known[first][other] = _UNKNOWABLE
+            known[folder][base] = (inode, seconds * 1_000_000_000 + nanoseconds)
+        _forget_doubles(known)
         return known
 
     def _named(self, start: int, flags: int, previous: bytes) -> tuple[bytes, int]:
         """Return the name of the entry that starts somewhere, and where the next one starts."""
-        at = start + self._entry.size + (2 if flags & _HAS_MORE_FLAGS else 0)
+        at = start + self._size + (2 if flags & _HAS_MORE_FLAGS else 0)
         if self._version == _SHORT_NAMES:
             dropped, at = self._number(at)
             end = self._data.index(b"\0", at)
@@ -83,3 +82,12 @@ def _add_folders(known: dict[bytes, dict[bytes, Sighting]], folder: bytes) -> No
     while folder not in known:
         known[folder] = {}
         folder = folder.rpartition(b"/")[0]
+
+
+def _forget_doubles(known: dict[bytes, dict[bytes, Sighting]]) -> None:
+    """Take what two files have alike from both: an index keeps half of an inode."""
+    counts = Counter(seen for names in known.values() for seen in names.values())
+    if len(counts) == counts.total():
+        return
+    for names in known.values():
+        names.update({name: _UNKNOWABLE for name, seen in names.items() if counts[seen] > 1})

@@ -5,7 +5,6 @@ times say if a file was written since. No program can set them.
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from engine.errors import StoreError
 from engine.ids import RunId
 from engine.messages.questions import RunSummary, Standing
 from engine.store.files import write_atomically
+from engine.store.stamps import stamp_of
 
 _FORM = 1
 """The form of the note; another one is not read."""
@@ -64,7 +64,7 @@ class Summaries:
     def _of(self, folder: Path) -> RunSummary:
         known = self._loaded()
         now = time.time_ns()
-        stamp = _stamp(folder)  # before it is read: what is written meanwhile changes it
+        stamp = stamp_of(str(folder))  # before it is read: what is written meanwhile changes it
         found = known.get(folder.name)
         if found is not None and found.stamp == stamp:
             return found.summary
@@ -81,23 +81,6 @@ class Summaries:
             self._noted = _noted(self._note)
             self._known = dict(self._noted)
         return self._known
-
-
-def _stamp(folder: Path) -> Stamp | None:
-    """Return what every commit to a journal changes; None where there is no journal."""
-    journal = f"{folder}/run.db"
-    try:
-        seen = os.stat(journal)  # noqa: PTH116 - hundreds of them
-    except OSError:
-        return None
-    stamp = (seen.st_ino, seen.st_size, seen.st_ctime_ns)
-    try:
-        seen = os.stat(f"{journal}-wal")  # noqa: PTH116
-    except FileNotFoundError:
-        return stamp
-    except OSError:
-        return None
-    return (*stamp, seen.st_ino, seen.st_size, seen.st_ctime_ns) if seen.st_size else stamp
 
 
 def _plain(known: _AtGlance) -> list[object]:

@@ -80,6 +80,7 @@ def test_every_option_is_read_somewhere() -> None:
 
 def test_the_page_says_which_stories_were_played_with_whom() -> None:
     assert stories.page_table() in PAGE
+    assert f"{', '.join(stories.STORIES)}." in " ".join(PAGE.split())
 
 
 def test_the_page_says_what_each_client_says_of_a_busy_model() -> None:

@@ -106,6 +106,11 @@ def test_binary_is_what_git_takes_for_it():
             b"i1\nt2\n",
         ),
         (SingleLines((LinePick(LineOf.BASE, 0),)), b"b1\n"),
+        (
+            SingleLines((LinePick(LineOf.BASE, 0), LinePick(LineOf.BLANK, 0))),
+            b"b1\n\n",
+        ),
+        (SingleLines((LinePick(LineOf.BLANK, 1),)), None),
         (SingleLines((LinePick(LineOf.BASE, 1),)), None),
         (Pick.COMBINED, None),
     ],

@@ -229,7 +229,7 @@ def test_a_request_that_hides_something_is_allowed_by_whoever_has_read_it():
 def test_a_step_joins_a_run_only_if_it_fits():
     told = a_run(a_step("a"))
     assert "already" in refusal(told, c.AddStep(step=a_step("a"))).reason
-    assert "not a step" in refusal(told, c.AddStep(step=a_step("b", dependencies=("z",)))).reason
+    assert "no step z" in refusal(told, c.AddStep(step=a_step("b", dependencies=("z",)))).reason
     assert "no workers" in refusal(told, c.AddStep(step=a_step("b", 0))).reason
     twice = a_step("b").workers * 2
     broken = c.AddStep(step=a_step("b"))

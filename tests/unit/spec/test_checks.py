@@ -214,7 +214,7 @@ def test_an_unknown_dependency_names_the_nearest_step():
 
 def test_a_repeated_step_name_is_told():
     found = problems("  - {name: a, prompt: x}\n  - {name: a, prompt: y}\n")
-    assert found == ["6:12 steps[1].name: the name 'a' is taken by number 1|"]
+    assert found == ["6:12 steps[1].name: the name 'a' is already used by entry 1|"]
 
 
 @pytest.mark.parametrize(

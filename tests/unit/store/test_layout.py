@@ -52,7 +52,7 @@ def test_every_folder_made_is_private_and_others_are_untouched(tmp_path: Path):
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path):
     (tmp_path / "plait").write_text("in the way")
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         Layout(tmp_path).make()
     with pytest.raises(ValueError, match="is not below"):
         make_private(tmp_path / "a", below=tmp_path / "elsewhere")

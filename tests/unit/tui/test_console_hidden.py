@@ -160,7 +160,7 @@ async def test_a_message_allows_nothing(text: str):
     async with opened(asking("ls")) as console:
         await console.do("steer")
         await console.type(f"{text}\n")
-        await console.shows("a message allows nothing")
+        await console.shows("a message cannot allow a request")
         assert not console.port.commands
 
 

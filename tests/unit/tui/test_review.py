@@ -161,6 +161,21 @@ async def test_single_lines_are_picked_in_order_and_shown_before_they_count():
         assert decided(given) == ["lines", None]
 
 
+async def test_empty_lines_are_picked_as_often_as_they_are_taken():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("select", "mark", *["down"] * 9, "mark", "mark", "mark")
+        await console.shows("LINES 4", "an empty line, taken 3 times")
+        await console.do("undo")
+        await console.shows("LINES 3", "an empty line, taken 2 times")
+        await console.do("select")
+        (action,) = given.actions
+        assert isinstance(action, c.PickLines)
+        assert [line.side for line in action.lines][1:] == ["blank", "blank"]
+        hunk = given.view_of().files[0].hunks[0]
+        assert (hunk.result or "").endswith("\n\n\n")
+
+
 async def test_leaving_line_picking_takes_nothing():
     given = port(io_py())
     async with Reviewing(given) as console:

@@ -50,7 +50,7 @@ async def test_its_cost_and_its_end_are_told_beside_the_files():
     given = port(io_py(), more={"assist": spent})
     async with Reviewing(given, size=(160, 50)) as console:
         await console.shows("ASKED AHEAD", "helper", "2 answers to 3 questions, $0.04")
-        await console.shows("not asked any more: all 3")
+        await console.shows("no longer asked: all 3")
 
 
 @pytest.mark.parametrize(

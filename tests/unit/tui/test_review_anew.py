@@ -51,7 +51,7 @@ async def test_what_was_made_for_another_result_is_marked_and_open_again():
         await console.do("unit_down", "take_incoming")
         await console.shows("stale", "1 open")
         await console.do("unit_up")
-        await console.shows("the rest has changed since it was made")
+        await console.shows("other files have changed since it was made")
         await console.do("regenerate")
         await console.shows("0 open")
         assert not given.view_of().file(LOCK).is_stale

@@ -62,7 +62,7 @@ def test_picking_brings_the_line_under_the_cursor_into_sight():
     pane = ReviewPane()
     pane.show(made.view_of())
     pane.begin_lines()
-    for at in (0, 150, 299, 302, 450, 601):
+    for at in (0, 150, 299, 302, 450, 601, 602):
         pane.line = at
         assert "▌" in text_of(card(pane, Look({}), 100, 30)), at
 

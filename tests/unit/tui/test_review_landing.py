@@ -34,7 +34,7 @@ async def test_landing_runs_the_check_where_it_was_not_run_and_asks_for_no_word(
     given = ReviewPort(_with_check(conflicted_view()), files=(imports(),))
     async with Reviewing(given) as console:
         await console.do("land")
-        await console.shows("L refused: 1 still open")
+        await console.shows("L refused: 1 conflict still open; n goes there")
         await console.do("mark")
         tree = given.tree
         await console.do("land")

@@ -14,7 +14,7 @@ from tui.words.figures import cost, lasting, some
 
 _WIDEST = 100
 _NOBODY = (
-    "this run's manifest names no agent to ask; a later run has one with "
+    "this run's manifest names no agent to ask; name one for later runs: "
     "`review: {assist: {agent: NAME}}`"
 )
 

@@ -137,7 +137,7 @@ class Moving(Controller):
     def do_show_long(self) -> None:
         self.pane.wraps = not self.pane.wraps
         self.pane.lay_out()
-        self.screen.say(f"long lines {'go on in the next row' if self.pane.wraps else 'are cut'}")
+        self.screen.say(f"long lines {'are wrapped' if self.pane.wraps else 'are cut'}")
 
     def do_show_invisible(self) -> None:
         self.pane.shows_blanks = not self.pane.shows_blanks

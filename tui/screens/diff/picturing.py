@@ -190,7 +190,7 @@ def _drawn(side: _Side, scale: float, terminal: Terminal, box: tuple[int, int]) 
 
 def _pixels(side: _Side) -> Raster | str:
     if side.picture is None:
-        return "it is no picture"
+        return "it is not a picture"
     if side.picture.kind == "PNG":
         found = png_pixels(side.data)
         return f"it cannot be drawn: {found}" if isinstance(found, str) else found
@@ -199,7 +199,7 @@ def _pixels(side: _Side) -> Raster | str:
     try:
         from PIL import Image  # noqa: PLC0415 - optional, and slow to load
     except ImportError:
-        return f"a {side.picture.kind} is drawn with: pip install 'plait[pictures]'"
+        return f"drawing a {side.picture.kind} needs Pillow: pip install 'plait[pictures]'"
     try:
         with Image.open(BytesIO(side.data), formats=sorted(_PILLOW)) as opened:
             if opened.width * opened.height > MOST_PIXELS:  # its head may say something else

@@ -25,7 +25,7 @@ from tui.ink import (
 from tui.kit.frames import framed
 from tui.kit.meters import heading
 from tui.screens.review.around import in_result
-from tui.screens.review.model import ReviewPane
+from tui.screens.review.model import BLANK, ReviewPane
 from tui.screens.review.offers import What, rule_words
 from tui.screens.review.rows import (
     beside_rows,
@@ -86,7 +86,7 @@ def card(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
         rows += _whole(pane, look, cells, height - len(rows))
         return [cut_row(row, cells) for row in rows[:height]]
     offers = min(len(pane.offers), _MOST_OFFERS if is_roomy else _LEAST_OFFERS + 1)
-    fixed = len(rows) + 2 + offers + 1 + _LEAST_RESULT + 3 * len(gap)
+    fixed = len(rows) + 2 + offers + 1 + _LEAST_RESULT + 3 * len(gap) + pane.picking
     sides = _sides(pane, hunk, look, cells=cells, room=(height - fixed) // 2)
     for part in sides:
         rows += [*part, *gap]
@@ -157,6 +157,7 @@ def _sides(
             body = side_rows(file.path, some, cells, scroll=look.scroll, picked=marks)
             body = pickable_rows(pane, body, at * len(hunk.target) + top)
         parts.append([head, *body, *_more(length - count, look)])
+    parts[-1] += blank_row(pane, cells)
     return parts
 
 
@@ -180,6 +181,16 @@ def pickable_rows(pane: ReviewPane, rows: list[Row], first: int) -> list[Row]:
     if not pane.picking:
         return rows
     return [clickable(row, f"line:{place}") for place, row in enumerate(rows, first)]
+
+
+def blank_row(pane: ReviewPane, cells: int) -> list[Row]:
+    """Return the row of the empty line, while lines are picked."""
+    if not pane.picking:
+        return []
+    place, count = len(pane.pickable()) - 1, pane.picked.count(BLANK)
+    lead = ("▌" if pane.line == place else " ") + ("■" if count else " ")
+    said = f"   an empty line{f', taken {count} times' if count > 1 else ''}"
+    return [clickable(fit((Span(lead, KEY), Span(said, MUTED)), cells), f"line:{place}")]
 
 
 def picked_marks(pane: ReviewPane) -> tuple[dict[int, str], dict[int, str]]:
@@ -291,7 +302,9 @@ def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list
             noted = [(blank(6), Span(text, MUTED)) for text in wrap(offer.note, cells - 8, 3)]
             rows += [clickable(row, f"offer:{index}") for row in noted]
     if not rows:
-        rows.append(words("  you wrote its text; ", Span("u", KEY), " undoes that"))
+        rows.append(
+            words("  you wrote its text; ", Span(look.keys.get("undo", ""), KEY), " undoes that")
+        )
     return rows
 
 

@@ -23,7 +23,7 @@ from tui.ink import (
 from tui.kit.meters import heading
 from tui.kit.panes import Edge
 from tui.screens.review.around import gap, line_in_result
-from tui.screens.review.card import Look, pickable_rows, picked_marks, result_title
+from tui.screens.review.card import Look, blank_row, pickable_rows, picked_marks, result_title
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import What
 from tui.screens.review.rows import (
@@ -204,6 +204,7 @@ def _conflict(
     ]
     if is_here:
         sides = [pickable_rows(pane, rows, at * len(hunk.target)) for at, rows in enumerate(sides)]
+        sides[1] = [*sides[1], *blank_row(pane, widths.incoming)]
     placed = replace(hunk, line=line_in_result(file.hunks, place))
     middle = result_rows(
         file.path, placed, text, widths.result, context=look.context, scroll=look.scroll

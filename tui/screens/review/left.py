@@ -178,7 +178,7 @@ def _branch_rows(
         rows.append((Span("     "), Span(cut_end(by, cells - 6), MUTED)))
     more = len(commits) - _MOST_COMMITS
     if more > 0:
-        rows.append(words(f"     and {some(more, 'commit')} before"))
+        rows.append(words(f"     and {some(more, 'earlier commit')}"))
     return rows or [words("     nothing of this run has landed on it")]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.messages.commands import PickedLine
+from engine.messages.merging import LineView
 from tui.screens.review.offers import (
     Matter,
     Offer,
@@ -21,8 +22,12 @@ from tui.words.clean import clean_code_block
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from engine.api import ConflictFileView, ConflictView, HunkView, LineView, MergedFileView
+    from engine.api import ConflictFileView, ConflictView, HunkView, MergedFileView
     from engine.messages.merging import FileRisk
+
+
+BLANK = PickedLine(side="blank", at=0)
+"""The empty line below both sides, which is picked like theirs."""
 
 
 @dataclass
@@ -224,7 +229,7 @@ class ReviewPane:
     # Single lines.
 
     def pickable(self) -> list[tuple[PickedLine, LineView]]:
-        """Every line that can be picked: the target's and the base's, then the incoming ones."""
+        """Every line that can be picked: those of both sides and the base, and an empty one."""
         hunk = self.hunk
         if hunk is None:
             return []
@@ -234,7 +239,7 @@ class ReviewPane:
                 (PickedLine(side="base" if line.sign == "-" else side, at=line.at), line)
                 for line in lines
             ]
-        return found
+        return [*found, (BLANK, LineView(sign="+", text=""))]
 
     def begin_lines(self) -> None:
         """Pick single lines from now on."""
@@ -250,12 +255,15 @@ class ReviewPane:
         self.toggle_line()
 
     def toggle_line(self) -> None:
-        """Take the line under the cursor, or leave it out again; and go on to the next."""
+        """Take the line under the cursor, or leave it out again; and go on to the next.
+
+        The empty line is taken once more each time.
+        """
         lines = self.pickable()
         if not lines:
             return
         line = lines[self.line][0]
-        if line in self.picked:
+        if line in self.picked and line != BLANK:
             self.picked.remove(line)
         else:
             self.picked.append(line)

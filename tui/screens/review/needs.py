@@ -11,6 +11,7 @@ from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import PLACES, SIDES, Offer
 from tui.screens.review.page import step_command
+from tui.words.figures import some
 
 
 class Needs(Controller):
@@ -78,7 +79,8 @@ class Needs(Controller):
         view = self.pane.shown
         if view is None or view.is_resolved:
             return view.problem if view else "there is no conflict"
-        return f"{self.pane.open_count} still open"
+        still = some(self.pane.open_count, "conflict")
+        return f"{still} still open; {self.screen.key_of('next')} goes there"
 
     def check(self, idea: str) -> str:
         """Return why the result cannot be checked yet."""
@@ -127,7 +129,8 @@ class Needs(Controller):
     def undo(self, _: str) -> str:
         """Return why nothing can be taken back."""
         view = self.pane.shown
-        return "" if view and view.can_undo else "you have resolved nothing yet"
+        has_any = self.pane.picked or (view and view.can_undo)
+        return "" if has_any else "you have resolved nothing yet"
 
     def redo(self, _: str) -> str:
         """Return why nothing can be decided again."""
@@ -139,7 +142,7 @@ class Needs(Controller):
         worker, view = self.session.worker_view, self.pane.shown
         if view is not None and view.doing:
             return "plait cannot abort your own merge; use git, such as `git merge --abort`"
-        return "" if worker and worker.phase is Phase.CONFLICTED else "it has no conflicts any more"
+        return "" if worker and worker.phase is Phase.CONFLICTED else "it no longer has conflicts"
 
 
 Rule = Callable[[Needs, str], str]

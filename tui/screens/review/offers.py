@@ -324,9 +324,9 @@ def _made(
     if not command:
         return []
     open_ = [one.path for one in raw.files if not (one.is_resolved or one.regenerate)]
-    why = f"it is made from the rest, and {clean_name(open_[0])} is still open" if open_ else ""
+    why = f"it needs the other files, and {clean_name(open_[0])} is still open" if open_ else ""
     where = "runs in the sandbox, on the rest of the result; only this file is taken"
-    said = f"the rest has changed since it was made; {where}" if is_stale else where
+    said = f"other files have changed since it was made; {where}" if is_stale else where
     return [
         Offer(
             "regenerate",

@@ -23,7 +23,7 @@ class _Purpose(NamedTuple):
 _FILES = _Purpose("writes it to your files and stages it", "written to your files and staged")
 _PURPOSES = {
     "mergetool": _Purpose("writes the result where git expects it", "written where git expects it"),
-    "preview": _Purpose("makes it a git tree, on no branch", "a git tree, on no branch"),
+    "preview": _Purpose("writes a git tree, on no branch", "written as a git tree, on no branch"),
 }
 
 

@@ -145,7 +145,8 @@ def sentence(pane: ReviewPane, keys: Mapping[str, str]) -> Row:
         return ()
     if pane.picking:
         said = (
-            f"{keys.get('mark', '')} marks a line, {keys.get('select', '')} takes the marked lines"
+            f"{keys.get('mark', '')} marks a line, {keys.get('undo', '')} unmarks the last, "
+            f"{keys.get('select', '')} takes the marked lines"
         )
         return words(Span(f"{said}, ", TEXT), f"{keys.get('leave', '')} clears the marks.")
     return _changed_since(view) or _asked(pane) or onward(view, keys)

@@ -98,7 +98,10 @@ class Taking(Controller):
         self.screen.does(Conflicts).decide(actions, offer.label, goes_on=True)
 
     def do_undo(self) -> None:
-        """Take the last decision back; without conflicts, what was done last."""
+        """Take back the last decision, or the last line picked; else what was done last."""
+        if self.pane.picked:
+            self.pane.picked.pop()
+            return
         if self.pane.raw is None:
             self.screen.does(Undoing).do_undo()
             return
@@ -150,9 +153,9 @@ class Taking(Controller):
             except EngineError as error:
                 self.refuse("merge_all", clean_tree(str(error)))
                 return
-        where = "everywhere" if scope == "all" else "in this file"
+        where = "in all files" if scope == "all" else "in this file"
         self.screen.does(Conflicts).decide(
-            tuple(actions), f"{choice} {where}, wherever it was open", goes_on=True
+            tuple(actions), f"{dict(_REST)[choice]}, for everything open {where}", goes_on=True
         )
 
     # Single lines.
