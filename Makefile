@@ -61,11 +61,10 @@ test: $(VENV)/.installed-dev  ## every test but the long ones, with one of its c
 test-all: $(VENV)/.installed-dev  ## every case of every test
 	$(SUITE) $(TESTS)
 
-RAY_TESTS = tests/unit/test_ray_examples.py tests/e2e/test_ray_apart.py tests/e2e/test_ray_loss.py tests/e2e/test_ray_story.py \
-  tests/e2e/test_terminal_story.py tests/integration/test_site_contract.py tests/integration/test_site_parcel.py \
-  tests/integration/test_site_ray.py
+RAY_TESTS = tests/e2e/test_ray_loss.py tests/e2e/test_ray_apart.py tests/e2e/test_ray_story.py tests/integration/test_site_contract.py \
+  tests/integration/test_site_parcel.py tests/integration/test_site_ray.py tests/e2e/test_terminal_story.py tests/unit/test_ray_examples.py
 test-ray: $(VENV)/.installed-ray  ## what needs Ray: real clusters of this machine, some with a network for each node (as root)
-	$(BIN)/pytest -q -n 2 --dist loadfile -k ray $(RAY_TESTS)
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -k ray $(RAY_TESTS)
 
 test-bare:  ## `make test` on a fresh clone, as an ordinary user, with every optional program hidden
 	.ci/bare test

@@ -137,7 +137,7 @@ placeholders in a command. The command finds `PLAIT_RUN`, `PLAIT_STEP`, `PLAIT_W
 `PLAIT_REPLICA` and, in a matrix, `PLAIT_ITEM` in its environment.
 
 **Dependencies.** A step starts when every step that it depends on has succeeded and, if that step
-has candidates, one is chosen. It starts from their changes, landed or not.
+has candidates, one is chosen. The new step starts from their changes, landed or not.
 
 **What lands.** A single worker's change can land. With replicas, you choose one (`merge: choose`).
 Each cell of a matrix can land (`merge: each`). The change of a command does not land
@@ -184,8 +184,8 @@ a large repository costs little time and disk. plait uses git's sparse checkout 
 - To delete a file that the worktree does not hold, the agent must commit the deletion.
 - If a new file has the name of a folder that the worktree does not hold, plait sets the file aside
   and keeps the worktree.
-- `check` runs on all files of the change, in the tree where plait also checks landings. These
-  checks run one at a time.
+- `check` runs on the whole repository with the change, in the tree where plait also checks
+  landings. These checks run one at a time.
 - `setup`, `teardown` and `serve` run in the worktree, so name the folders that they need.
 - Diffs, Review, `plait try` and landings always cover the whole repository.
 - A sparse worktree starts empty: plait reuses no files of removed worktrees for it.
@@ -211,12 +211,13 @@ agents.
 When a run with workers on this machine starts, plait divides the free memory by the largest
 `memory_mb` of a step. It runs no more workers at once than that.
 
+plait reports every figure that it cuts, before the run and in its events.
+
 The engine enforces the first two levels. The third is only a sentence that the agent reads:
 "You may spawn up to 4 concurrent sub-agents or workers for this step." An agent may ignore that
 sentence. Its sub-agents then still share the limits of its worker on memory, processes and money.
 
-A step cannot have both `concurrency` and `strategy.matrix`, even if `concurrency` is 1. plait
-reports every such cut before the run and in its events.
+A step cannot have both `concurrency` and `strategy.matrix`, even if `concurrency` is 1.
 """
 
 

@@ -126,9 +126,7 @@ def crowd() -> Iterator[Row]:
     """Measure a console while all workers of four nodes work at once."""
     with ExitStack() as stack:
         cluster = stack.enter_context(ray_cluster())
-        for number in range(NODES):
-            slots = f'--resources={{"slot": {CROWD // NODES}}}'
-            stack.enter_context(cluster.joined(slots, name=f"n{number}"))
+        cluster.join(*(f"n{number}" for number in range(NODES)), slots=CROWD // NODES)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
         shell = Shell(folder / "project", folder / "state", dict(cluster.environment), 600)
         _make(shell, cluster.address)

@@ -6,13 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.support.ray_node import RayCluster, ray_cluster
+from tests.support.ray_node import HEAD, RayCluster, ray_cluster
 from tests.support.shells import Shell, end_engine
 
 PLAN = """
@@ -43,15 +42,14 @@ def cluster() -> Iterator[RayCluster]:
 
 
 @pytest.fixture
-def nodes(cluster: RayCluster) -> Iterator[Mapping[str, int]]:
-    """Two nodes with two slots each: their names, and the process of each."""
-    with ExitStack() as stack:
-        joined = {}
-        for _ in range(2):
-            name = f"n{next(NUMBERS)}"
-            slots = '--resources={"slot": 2}'
-            joined[name] = stack.enter_context(cluster.joined(slots, name=name)).pid
-        yield joined
+def nodes(cluster: RayCluster) -> Iterator[set[str]]:
+    """The names of two nodes with two slots each; a test takes out the one that it spoils."""
+    there = set(cluster.nodes) - {HEAD}
+    new = [f"n{next(NUMBERS)}" for _ in range(2 - len(there))]
+    cluster.join(*new, slots=2)
+    there.update(new)
+    yield there
+    cluster.end(*(set(cluster.nodes) - there - {HEAD}))
 
 
 @pytest.fixture
@@ -99,60 +97,53 @@ def release(cluster: RayCluster) -> None:
             (path / "go").touch()
 
 
-def raylet_of(node: int) -> psutil.Process:
-    below = psutil.Process(node).children(recursive=True)
-    return next(one for one in below if one.name() == "raylet")
-
-
 def test_a_node_that_is_killed_costs_one_attempt_of_its_workers_alone(
-    begun: Shell, nodes: Mapping[str, int], cluster: RayCluster
+    begun: Shell, nodes: set[str], cluster: RayCluster
 ) -> None:
     lives = {name: w["site"] for name, w in workers(begun).items()}
     assert sorted(lives.values()) == sorted(f"box/{name}" for name in nodes)
     lost = lives[A].removeprefix("box/")
     assert begun.plait("checkpoint", A).code == 0
-    raylet_of(nodes[lost]).kill()
+    nodes.remove(lost)
+    cluster.raylet(lost).kill()
     until(lambda: workers(begun)[A]["attempt"] == 2, "a second attempt", 30)
     until(lambda: has_ended_well(begun, A, 2), "the second attempt")
     assert workers(begun)[A]["site"] == lives[B]
     assert (workers(begun)[B]["phase"], workers(begun)[B]["attempt"]) == ("RUNNING", 1)
     # The node comes back: what its worker had made is kept, beside the change.
     late = "refs/plait/@late/**/a/worker_1/attempt_1/head"
-    with cluster.joined(name=lost):
-        until(lambda: begun.git("for-each-ref", late), "what comes late")
+    cluster.end(lost)
+    cluster.join(lost)
+    until(lambda: "arrived late" in begun.plait("logs", A).out, "what comes late")
     (head,) = begun.git("for-each-ref", "--format=%(refname)", late).split()
     assert begun.git("show", f"{head}:half") == "of it"
-    assert "arrived late" in begun.plait("logs", A).out
     # The second attempt had gone on from what was seen of the first one.
     diff = begun.plait("diff", A).out
     assert "+of it" in diff
     assert "+all" in diff
 
 
-def drain(cluster: RayCluster, node: str, process: int) -> None:
+def drain(cluster: RayCluster, node: str) -> None:
     """Tell a node to go, as an autoscaler does, or whoever hears a spot notice."""
-    del process
     cluster.drain(node)
 
 
-def terminate(cluster: RayCluster, node: str, process: int) -> None:
+def terminate(cluster: RayCluster, node: str) -> None:
     """Send SIGTERM to `ray start --block`, as whoever ends a pod or a unit does."""
-    del cluster, node
-    os.kill(process, signal.SIGTERM)
+    cluster.nodes[node].terminate()
 
 
-def terminate_raylet(cluster: RayCluster, node: str, process: int) -> None:
+def terminate_raylet(cluster: RayCluster, node: str) -> None:
     """Send SIGTERM to the daemon itself, as `ray stop` does: it leaves at once."""
-    del cluster, node
-    raylet_of(process).terminate()
+    cluster.raylet(node).terminate()
 
 
 @pytest.mark.parametrize("leave", [drain, terminate, terminate_raylet])
 def test_the_workers_of_a_node_that_is_told_to_go_move_with_their_work(
     begun: Shell,
     cluster: RayCluster,
-    nodes: Mapping[str, int],
-    leave: Callable[[RayCluster, str, int], None],
+    nodes: set[str],
+    leave: Callable[[RayCluster, str], None],
 ) -> None:
     lives = {name: w["site"] for name, w in workers(begun).items()}
     going = lives[A].removeprefix("box/")
@@ -161,7 +152,8 @@ def test_the_workers_of_a_node_that_is_told_to_go_move_with_their_work(
         for tree in cluster.state.rglob("attempt_1"):
             if (tree / "half").exists():
                 (tree / "late").write_text("later\n")
-    leave(cluster, going, nodes[going])
+    nodes.remove(going)
+    leave(cluster, going)
     until(lambda: has_ended_well(begun, A, 2), "the second attempt")
     assert workers(begun)[A]["site"] == lives[B]
     assert (workers(begun)[B]["phase"], workers(begun)[B]["attempt"]) == ("RUNNING", 1)
@@ -204,9 +196,10 @@ def preparing(repository: Shell, cluster: RayCluster, nodes: object) -> Iterator
 
 
 def test_a_worker_moves_that_was_being_prepared_when_its_node_was_told_to_go(
-    preparing: tuple[Shell, str], cluster: RayCluster
+    preparing: tuple[Shell, str], nodes: set[str], cluster: RayCluster
 ) -> None:
     shell, node = preparing
+    nodes.remove(node)
     cluster.drain(node)
     until(lambda: "being drained" in shell.plait("sites").out, "that it was heard")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.ray_node import RayCluster, ray_cluster, shared_node
+from tests.support.ray_node import HEAD, RayCluster, ray_cluster, shared_node
 from tests.support.shells import Shell, end_engine
 
 PLAN = """
@@ -95,6 +95,8 @@ def test_a_cluster_of_the_manifest_is_listed_and_tried(planned: Shell, node: Ray
 def test_what_waits_for_room_is_listed(planned: Shell, node: RayCluster):
     (planned.folder / "plait.yaml").write_text(FULL.replace("ADDRESS", node.address))
     assert planned.plait("run", "plait.yaml", "--detach").code == 0
+    while "RUNNING" not in {w["phase"] for w in workers(planned).values()}:
+        time.sleep(0.1)  # to ask a cluster starts more than to ask an engine
     until_said(planned, "CPU 2 of 2 used", "1 worker waits for room: 1 for 2 CPU")
     assert planned.plait("cancel", "--all").code == 1
     until_said(planned, "CPU 0 of 2 used", "no workers are queued")
@@ -173,9 +175,8 @@ def test_an_agent_on_a_node_sees_nothing_of_the_cluster(repository: Shell, node:
 def looking(shell: Shell, cluster: RayCluster, how: str = "") -> str:
     """Return what a worker on a node finds when it looks for the token and for files of Ray."""
     token = cluster.environment["RAY_AUTH_TOKEN_PATH"]
-    look = (
-        f"cat {token} 2>/dev/null; env; echo looking; ls -A {cluster.folder} /dev/shm; echo looked"
-    )
+    files = f"{cluster.folder}/{HEAD} /dev/shm"
+    look = f"cat {token} 2>/dev/null; env; echo looking; ls -A {files}; echo looked"
     plan = OPEN.replace("ADDRESS", cluster.address).replace("}}}", f"{how}}}}}}}")
     (shell.folder / "plait.yaml").write_text(plan.replace('"true"', f'"{look}"'))
     assert shell.plait("run", "plait.yaml", "--headless").code == 0

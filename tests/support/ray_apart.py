@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from engine.site.local_cluster import TUNED
+from tests.support.ray_node import HEAD
 
 _NUMBERS = itertools.count(1)
 _ROOT = Path(__file__).parents[2]
@@ -61,7 +62,7 @@ class Apart:
     @property
     def inside(self) -> Sequence[str]:
         """Before the words of an engine: it is in the network of the head."""
-        return ("nsenter", f"--net=/run/netns/{self.network('head')}")
+        return ("nsenter", f"--net=/run/netns/{self.network(HEAD)}")
 
     def connect(self, node: str, number: int, bridge: str) -> None:
         """Make the network of a node, with a link to the bridge and a way out over it."""
@@ -82,15 +83,13 @@ class Apart:
     def start(self, node: str, number: int, *words: str) -> None:
         """Start Ray on a node: with its own HOME and files of Ray's, and no sight of the hidden."""
         home, log = self.folder / node, self.folder / f"{node}.log"
-        (home / "ray").mkdir(parents=True, exist_ok=True)
-        (shared := self.folder / "ray").mkdir(exist_ok=True)
+        home.mkdir(exist_ok=True)
         ray = (
             f"{_BIN}/ray start --block --node-ip-address={self.subnet}.{number} --node-name={node}"
         )
-        ray += f" --object-store-memory=80000000 {' '.join(words)}"
-        mounts = "true"
-        if node != "head":
-            mounts = f"mount --bind {home}/ray {shared}; mount -t tmpfs none {self.hidden}"
+        ray += f" --object-store-memory=80000000 --include-log-monitor=false --temp-dir={home}/ray"
+        ray += f" {' '.join(words)}"
+        mounts = "true" if node == HEAD else f"mount -t tmpfs none {self.hidden}"
         net = ("nsenter", f"--net=/run/netns/{self.network(node)}", "unshare", "-m", "sh", "-c")
         state = str(home / "state")
         ours = {"HOME": str(home), "PLAIT_STATE_HOME": state, "PYTHONPATH": str(_ROOT)}
@@ -178,14 +177,14 @@ def apart(hidden: Path, *names: str, slots: int) -> Iterator[Apart]:
         stack.callback(_ip, "link", "del", bridge)
         _ip("addr", "add", f"{subnet}.254/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
-        every = ("head", *names)
+        every = (HEAD, *names)
         for n, node in enumerate(every, 1):
             cluster.connect(node, n, bridge)
             stack.callback(_ip, "netns", "del", cluster.network(node))
         stack.callback(_end, cluster)
-        head = f"--head --port=6379 --num-cpus=0 --include-dashboard=false --temp-dir={folder}/ray"
-        cluster.start("head", 1, head)
-        cluster.wait_started("head")
+        words = "--head --port=6379 --num-cpus=0 --include-dashboard=false --no-monitor"
+        cluster.start(HEAD, 1, words)
+        cluster.wait_started(HEAD)
         for node in names:
             cluster.join(node)
         cluster.wait_started(*names)

@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import json
 import os
 import secrets
 import signal
@@ -12,12 +13,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
 from engine.site.local_cluster import TUNED
+
+HEAD = "head"
+"""The name of the first node of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -30,37 +34,53 @@ class RayCluster:
     """The state home of its nodes."""
     folder: Path
     ours: Mapping[str, str]
+    nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    @contextmanager
-    def joined(self, *words: str, name: str = "") -> Iterator[subprocess.Popen[bytes]]:
-        """A node of the cluster, with all its processes in a group of its own."""
+    def start(self, name: str, *words: str) -> None:
+        """Start a node, with a folder of its own and all its processes in one group."""
         argv = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus=2"]
-        argv += ["--object-store-memory=80000000", *words]
-        argv += [f"--node-ip-address={_own_address()}"]
-        argv += [f"--node-name={name}", f"--address={self.address}"] if name else []
+        argv += ["--object-store-memory=80000000", "--include-log-monitor=false", *words]
+        argv += [f"--node-ip-address={_own_address()}", f"--node-name={name}"]
+        argv += [f"--temp-dir={self.folder}/{name}"]
         root = str(Path(__file__).parents[2])
         ours = {**self.ours, "PLAIT_STATE_HOME": str(self.state), "PYTHONPATH": root}
-        log = self.folder / f"log{name}"
-        with log.open("wb") as said:
-            node = subprocess.Popen(
+        with (self.folder / f"log{name}").open("wb") as said:
+            self.nodes[name] = subprocess.Popen(
                 argv,
                 env={**os.environ, **self.environment, **TUNED, **ours},
                 stdout=said,
                 stderr=said,
                 start_new_session=True,
             )
-        try:
+
+    def wait_started(self, *names: str) -> None:
+        """Return when these nodes are in the cluster."""
+        for name in names:
+            log = self.folder / f"log{name}"
             while "Ray runtime started" not in log.read_text():
-                assert node.poll() is None, log.read_text()
+                assert self.nodes[name].poll() is None, log.read_text()
                 time.sleep(0.1)
-            yield node
-        finally:
-            node.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                node.wait(5)
+
+    def join(self, *names: str, slots: int = 0) -> None:
+        """Start nodes of these names with so many slots each, at once."""
+        for name in names:
+            slot = json.dumps({"slot": slots})
+            self.start(name, f"--address={self.address}", f"--resources={slot}")
+        self.wait_started(*names)
+
+    def end(self, *names: str) -> None:
+        """End all of Ray on these nodes, at once."""
+        ended = [self.nodes.pop(name) for name in names]
+        for node in ended:
             with suppress(ProcessLookupError):
                 os.killpg(node.pid, signal.SIGKILL)
+        for node in ended:
             node.wait()
+
+    def raylet(self, name: str) -> psutil.Process:
+        """The daemon of Ray on a node."""
+        below = psutil.Process(self.nodes[name].pid).children(recursive=True)
+        return next(one for one in below if one.name() == "raylet")
 
     def drain(self, name: str) -> None:
         """Tell a node to go, as whoever takes machines back does."""
@@ -132,6 +152,11 @@ def ray_cluster(**ours: str) -> Iterator[RayCluster]:
         host = _own_address()
         port = _free_port(host)
         cluster = RayCluster(f"{host}:{port}", known, state, Path(folder), ours)
-        head = ("--head", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false")
-        with cluster.joined(*head):
+        try:
+            cluster.start(
+                HEAD, "--head", f"--port={port}", "--include-dashboard=false", "--no-monitor"
+            )
+            cluster.wait_started(HEAD)
             yield cluster
+        finally:
+            cluster.end(*cluster.nodes)
