@@ -12,6 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from textual.app import App
+from textual.cache import LRUCache
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
@@ -64,6 +67,27 @@ async def _dispatch(pump: MessagePump, message: Message) -> None:
         pump.app._handle_exception(error)  # noqa: SLF001
 
 
+_PARSE = Stylesheet._parse_rules  # noqa: SLF001
+_RULES: LRUCache[frozenset[tuple[str, str]], dict[tuple[object, ...], list[RuleSet]]] = LRUCache(8)
+"""The rules of every sheet, for each of the newest sets of colors."""
+
+
+def _parse_rules(sheet: Stylesheet, *text: Any, **more: Any) -> list[RuleSet]:
+    """Parse a sheet once for each set of colors; rules are only read.
+
+    Textual forgets all rules when a theme is set, when a screen brings a sheet, and again when it
+    meets the next new kind of widget: a console parsed every sheet five times as it began.
+    """
+    colors = frozenset(sheet._variables.items())  # noqa: SLF001
+    known = _RULES.get(colors)
+    if known is None:
+        known = _RULES[colors] = {}
+    key = (*text, *more.items())
+    if key not in known:
+        known[key] = _PARSE(sheet, *text, **more)
+    return known[key]
+
+
 class Enduring(App[None]):
     """An application that says an error in a handler, a timer or a drawing, and goes on.
 
@@ -75,6 +99,7 @@ class Enduring(App[None]):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         MessagePump._dispatch_message = _dispatch  # type: ignore[assignment, method-assign]  # noqa: SLF001
+        Stylesheet._parse_rules = _parse_rules  # type: ignore[assignment, method-assign]  # noqa: SLF001
         super().__init__(*args, **more)
 
     def endures(self, error: Exception) -> bool:

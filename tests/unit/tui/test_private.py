@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import pytest
 from textual import keys
 from textual.app import App
 from textual.binding import Binding
+from textual.css.stylesheet import Stylesheet
 from textual.drivers import _writer_thread, linux_driver
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, TextArea
 
+from tests.support.consoles import opened
 from tui.kit import private
+from tui.theming import DEFAULT
 
 TUI = Path(private.__file__).parents[1]
 OURS = (App, Screen, Widget, TextArea, Input, OptionList)
@@ -70,6 +74,10 @@ REASONS = {
     "paint_now": lambda: hasattr(Screen, "paint") or hasattr(Screen, "update_now"),
     "is_leaving": lambda: hasattr(App, "is_leaving") or hasattr(App, "is_exiting"),
     "send_to_terminal": lambda: hasattr(App, "write_sequence"),
+    "_parse_rules": lambda: (
+        "_parse_cache.clear()" not in inspect.getsource(Stylesheet.set_variables)
+        and "Stylesheet(variables" not in inspect.getsource(Stylesheet.reparse)
+    ),
     "Enduring": lambda: (
         "break" not in inspect.getsource(MessagePump._process_messages_loop).split("_handle_")[1]
     ),
@@ -91,3 +99,25 @@ def test_each_part_is_still_needed(name: str):
 def test_textual_names_single_signs_but_not_those_of_a_sequence():
     assert next(iter(Binding.make_bindings([("?", "x")]))).key == "question_mark"
     assert next(iter(Binding.make_bindings([("g ?", "x")]))).key == "g ?"
+
+
+@pytest.mark.anyio
+async def test_a_console_parses_each_sheet_once_for_its_colors(monkeypatch: pytest.MonkeyPatch):
+    parsed: Counter[tuple[object, ...]] = Counter()
+    parse = private._PARSE
+
+    def count(sheet: Stylesheet, css: str, **more: object) -> object:
+        parsed[frozenset(sheet._variables.items()), css, *more.values()] += 1
+        return parse(sheet, css, **more)
+
+    private._RULES.clear()
+    monkeypatch.setattr(private, "_PARSE", count)
+    async with opened() as console:
+        await console.do("go_inbox")
+    assert parsed
+    assert set(parsed.values()) == {1}
+    begun = len(parsed)
+    async with opened() as console:
+        assert len(parsed) == begun
+        console.app.theme = next(name for name in console.app.session.themes if name != DEFAULT)
+        await console.until(lambda: len(parsed) > begun)
