@@ -8,11 +8,12 @@ import os
 import select
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from rich.segment import Segment
 from textual.app import App
-from textual.cache import LRUCache
+from textual.cache import FIFOCache, LRUCache
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.drivers import linux_driver
@@ -23,6 +24,7 @@ from textual.keys import _character_to_key
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widget import Widget
 
 
@@ -88,6 +90,35 @@ def _parse_rules(sheet: Stylesheet, *text: Any, **more: Any) -> list[RuleSet]:
     return known[key]
 
 
+_CACHES = {
+    "_divide_cache": 4,
+    "_crop_cache": 16,
+    "_style_cache": 16,
+    "_filter_cache": 4,
+    "_line_length_cache": 4,
+    "_crop_extend_cache": 4,
+    "_offsets_cache": 4,
+}
+"""The caches of a strip, and how much each holds."""
+_STRIP = {"_segments", "_cell_length", "_render_cache", "_link_ids", "_cell_count", *_CACHES}
+
+
+def _begin_strip(strip: Strip, segments: Iterable[Segment], cell_length: int | None = None) -> None:
+    """Begin a strip without its caches: they cost ten times the strip, and few are ever asked."""
+    strip._segments = list(segments)  # noqa: SLF001
+    strip._cell_length = cell_length  # noqa: SLF001
+    strip._render_cache = strip._link_ids = strip._cell_count = None  # noqa: SLF001
+
+
+def _begin_cache(strip: Strip, name: str) -> FIFOCache[Any, Any]:
+    """Make a cache of a strip when it is first asked."""
+    if name not in _CACHES:
+        raise AttributeError(name)
+    cache: FIFOCache[Any, Any] = FIFOCache(_CACHES[name])
+    setattr(strip, name, cache)
+    return cache
+
+
 class Enduring(App[None]):
     """An application that says an error in a handler, a timer or a drawing, and goes on.
 
@@ -100,6 +131,9 @@ class Enduring(App[None]):
     def __init__(self, *args: Any, **more: Any) -> None:
         MessagePump._dispatch_message = _dispatch  # type: ignore[assignment, method-assign]  # noqa: SLF001
         Stylesheet._parse_rules = _parse_rules  # type: ignore[assignment, method-assign]  # noqa: SLF001
+        if set(Strip.__slots__) == _STRIP:
+            Strip.__init__ = _begin_strip  # type: ignore[assignment, method-assign]
+            Strip.__getattr__ = _begin_cache  # type: ignore[attr-defined]
         super().__init__(*args, **more)
 
     def endures(self, error: Exception) -> bool:

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual import keys
+from rich.segment import Segment
+from textual import keys, strip
 from textual.app import App
 from textual.binding import Binding
 from textual.css.stylesheet import Stylesheet
 from textual.drivers import _writer_thread, linux_driver
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, TextArea
 
@@ -78,6 +80,7 @@ REASONS = {
         "_parse_cache.clear()" not in inspect.getsource(Stylesheet.set_variables)
         and "Stylesheet(variables" not in inspect.getsource(Stylesheet.reparse)
     ),
+    "_begin_strip": lambda: "FIFOCache(4)" not in inspect.getsource(strip),
     "Enduring": lambda: (
         "break" not in inspect.getsource(MessagePump._process_messages_loop).split("_handle_")[1]
     ),
@@ -121,3 +124,19 @@ async def test_a_console_parses_each_sheet_once_for_its_colors(monkeypatch: pyte
         assert len(parsed) == begun
         console.app.theme = next(name for name in console.app.session.themes if name != DEFAULT)
         await console.until(lambda: len(parsed) > begun)
+
+
+def test_a_strip_makes_each_of_its_caches_when_it_is_first_asked():
+    assert set(Strip.__slots__) == private._STRIP, "Textual's strips hold something else now"
+    private.Enduring()
+    row = Strip([Segment("abc")], 3)
+    assert Strip.__init__ is private._begin_strip
+    halves = row.divide([1, 3])
+    assert [half.text for half in halves] == ["a", "bc"]
+    assert row.divide([1, 3]) is halves
+    assert row.crop(0, 2) is row.crop(0, 2)
+    with pytest.raises(AttributeError):
+        _ = row.other
+    for name, size in private._CACHES.items():
+        assert getattr(Strip([]), name)._maxsize == size
+        assert f"self.{name}" in inspect.getsource(strip)
