@@ -56,6 +56,14 @@ def is_leaving(app: App[None]) -> bool:
     return app._exit  # noqa: SLF001
 
 
+def take_for_styled(screen: Screen[Any], app: App[None]) -> None:
+    """Take a screen that is made now for one that wears the newest styles, as it will.
+
+    Textual restyles twice all that is seen, since a theme was set before this screen was made.
+    """
+    screen._css_update_count = app._css_update_count  # noqa: SLF001
+
+
 _DISPATCH = MessagePump._dispatch_message  # noqa: SLF001
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.segment import Segment
 from textual import keys, strip
+from textual import screen as screens
 from textual.app import App
 from textual.binding import Binding
 from textual.css.stylesheet import Stylesheet
@@ -74,6 +75,7 @@ REASONS = {
     "name_of_sign": lambda: hasattr(keys, "character_to_key"),
     "hand_to": lambda: hasattr(Widget, "forward_event") or hasattr(App, "forward_event"),
     "paint_now": lambda: hasattr(Screen, "paint") or hasattr(Screen, "update_now"),
+    "take_for_styled": lambda: "_css_update_count = -1" not in inspect.getsource(screens),
     "is_leaving": lambda: hasattr(App, "is_leaving") or hasattr(App, "is_exiting"),
     "send_to_terminal": lambda: hasattr(App, "write_sequence"),
     "_parse_rules": lambda: (
@@ -140,3 +142,14 @@ def test_a_strip_makes_each_of_its_caches_when_it_is_first_asked():
     for name, size in private._CACHES.items():
         assert getattr(Strip([]), name)._maxsize == size
         assert f"self.{name}" in inspect.getsource(strip)
+
+
+@pytest.mark.anyio
+async def test_a_screen_that_is_first_seen_restyles_no_other(monkeypatch: pytest.MonkeyPatch):
+    async with opened() as console:
+        monkeypatch.setattr(console.app, "refresh_css", lambda **_: pytest.fail("restyled"))
+        await console.do("go_inbox")
+        monkeypatch.undo()
+        before = console.screen.styles.background
+        console.app.theme = next(name for name in console.app.session.themes if name != DEFAULT)
+        await console.until(lambda: console.screen.styles.background != before)
