@@ -153,3 +153,23 @@ async def test_a_screen_that_is_first_seen_restyles_no_other(monkeypatch: pytest
         before = console.screen.styles.background
         console.app.theme = next(name for name in console.app.session.themes if name != DEFAULT)
         await console.until(lambda: console.screen.styles.background != before)
+
+
+def _handlers_called_twice(source: str) -> Iterator[str]:
+    """Yield each handler of a message that calls the one of its base."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name != "on_event":
+            called = f"super().{node.name}("
+            if node.name.startswith("on_") and called in ast.unparse(node):
+                yield node.name
+
+
+def test_a_handler_leaves_that_of_its_base_to_textual_which_calls_both():
+    twice = "class A(B):\n    def on_mount(self):\n        super().on_mount()\n"
+    assert list(_handlers_called_twice(twice)) == ["on_mount"]
+    found = {
+        path.name: names
+        for path in TUI.rglob("*.py")
+        if (names := list(_handlers_called_twice(path.read_text())))
+    }
+    assert found == {}
