@@ -230,7 +230,7 @@ class Limits:
     )
 
     def over(self, others: Self) -> Self:
-        """Return these limits, completed by others."""
+        """Return these limits, with each one that is None taken from `others`."""
         return replace(others, **{name: n for name, n in vars(self).items() if n is not None})
 
 

@@ -1,4 +1,4 @@
-"""Make folders and files for their owner alone, whatever the umask; no other module does.
+"""Make folders and files for their owner alone, whatever the umask; no other module may do so.
 
 `mkdir(mode=0o700, parents=True)` does not: the mode is that of the last folder only, and those on
 the way are made for everybody.

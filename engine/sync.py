@@ -1,7 +1,7 @@
 """The library for programs without an event loop: scripts, notebooks, the prompt of an interpreter.
 
-The names, the words and the answers of `engine`; what is awaited there returns here. The loop runs
-in a thread. An interrupt (Ctrl-C) cancels what is waited for, and is raised when that has ended.
+It has the names, arguments and results of `engine`, without `await`. The loop runs in a thread. An
+interrupt (Ctrl-C) cancels the call that waits, and is raised when that call has ended.
 
 A method here is made from the one in `engine`, so that both take and mean the same. Only iterators,
 properties, and methods that take or return a class of this module are written by hand.
@@ -124,12 +124,12 @@ class Engine(_Face[api.Engine]):
 
     @property
     def guests(self) -> tuple[str, ...]:
-        """Return the runs of other processes that are at work here; their agents outlive it."""
+        """Return the runs that other processes gave to this engine; their agents outlive it."""
         return self._wait(partial(_guests, self._twin))
 
     @property
     def project(self) -> Path:
-        """Return the folder it works for."""
+        """Return the folder of its project."""
         return self._twin.project
 
     def start(
@@ -139,7 +139,7 @@ class Engine(_Face[api.Engine]):
         pipeline: str | None = None,
         defaults: PlanDefaults | None = None,
     ) -> Run:
-        """Begin a run from a manifest's path or text, from a dict, or from a plan.
+        """Start a run from a manifest's path or text, a dict, or a plan.
 
         Raises:
             SpecError: The manifest is wrong; every problem is named.
@@ -154,7 +154,7 @@ class Engine(_Face[api.Engine]):
         return Run(self._wait(partial(self._twin.resume, run)), self._thread)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> Iterator[Told]:
-        """Yield what happened after a number, then what happens until the engine is closed."""
+        """Yield the events after `after_seq`, then each new one until the engine is closed."""
         stream = self._wait(partial(_begin, self._twin, after_seq=after_seq, run=run))
         while (told := self._wait(partial(_next, stream))) is not None:
             yield told
@@ -212,7 +212,7 @@ def _seat(engine: Engine | None) -> LoopSeat | None:
 class Agent(_Face[library.Agent]):
     """A coding agent, as `engine.Agent`; closed by `close` or at the end of `with agent`.
 
-    Its subscribers, and what answers its questions, are called in another thread.
+    plait calls its subscribers, and the function that answers its questions, in another thread.
     """
 
     @_described_by(library.Agent.__init__)
@@ -228,9 +228,9 @@ class Agent(_Face[library.Agent]):
         self.close()
 
     def close(self) -> None:
-        """Give its workspace back, as far as everything in it is kept, and its engine with it.
+        """Remove the workspace if every change is saved, and release the engine.
 
-        It may be used again: then it goes on as a fork would.
+        If you use the agent again, it continues from the same changes, as a fork does.
         """
         self._wait(self._twin.aclose)
 
@@ -242,8 +242,8 @@ class Agent(_Face[library.Agent]):
     def fork(self) -> Self:
         """Return an independent copy with the same history, tools, subscribers and settings.
 
-        It begins where this agent's last turn left the tree, in a workspace of its own, and must
-        be closed by itself.
+        The copy starts from the tree of this agent's last turn, in its own workspace. Close it
+        separately.
         """
         copy = object.__new__(type(self))
         _Face.__init__(copy, self._twin.fork(), self._thread)
@@ -257,9 +257,9 @@ class Agent(_Face[library.Agent]):
 
 
 class IsolatedAgentSession(_Face[library.IsolatedAgentSession]):
-    """A workspace for a while, as `engine.IsolatedAgentSession`; opened by `with`.
+    """One worker's workspace, as `engine.IsolatedAgentSession`; opened by `with`.
 
-    Its subscribers, and what answers its agent's questions, are called in another thread.
+    plait calls its subscribers, and the function that answers its questions, in another thread.
     """
 
     @_described_by(library.IsolatedAgentSession.__init__)
@@ -283,7 +283,7 @@ class IsolatedAgentSession(_Face[library.IsolatedAgentSession]):
 
     @property
     def workspace(self) -> Path:
-        """Return the folder that everything in this session works in."""
+        """Return the folder of its workspace."""
         return self._twin.workspace
 
     @property
@@ -298,7 +298,7 @@ class IsolatedAgentSession(_Face[library.IsolatedAgentSession]):
 
     @property
     def worker(self) -> str:
-        """Return its name for the engine, `run/step/worker_1`."""
+        """Return its name in the engine, `run/step/worker_1`."""
         return self._twin.worker
 
     land = _waits(library.IsolatedAgentSession.land)

@@ -61,7 +61,7 @@ class CallContext:
         self._tell({"plait": "progress", "fraction": fraction, "note": note})
 
     def tool(self, name: str, title: str = "") -> Callable[..., None]:
-        """Report the start of a tool call; call the result with its state and output."""
+        """Report the start of a tool call; return a function that reports its end."""
         self._count += 1
         about = {"plait": "tool", "id": f"call-{self._count}", "name": name}
         self._tell({**about, "title": title, "state": "started"})
@@ -93,7 +93,7 @@ class CallContext:
         self._tell({"plait": "usage", **self._spent})
 
     def ask(self, text: str, choices: tuple[str, ...] = ()) -> str:
-        """Ask a human and wait for the answer; it is `deny` if the engine has gone."""
+        """Ask a human and wait for the answer; it is `deny` if the engine has ended."""
         self._count += 1
         about = {"id": f"question-{self._count}", "text": text, "choices": list(choices)}
         return self._ask({"plait": "ask", **about})

@@ -243,7 +243,7 @@ class Engine:
 
         Raises:
             SpecError: The manifest is wrong; the message lists every problem.
-            PlanError: plait cannot make a plan from it.
+            PlanError: No plan can be made from it.
             MechanismMissing: This machine cannot enforce something that it requires.
         """
         if not isinstance(plan, Plan):
@@ -256,7 +256,7 @@ class Engine:
         return Run(await self._coordinator.runs.resume(RunId(run)))
 
     async def resume_unfinished(self) -> list[str]:
-        """Resume every run that was interrupted."""
+        """Resume every interrupted run; return their ids."""
         return [str(run) for run in await self._coordinator.runs.resume_unfinished()]
 
     async def command(self, command: c.Command) -> c.Reply:
@@ -264,7 +264,7 @@ class Engine:
         return await self._coordinator.command(command)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """Yield the events after a number, then each new one."""
+        """Yield the events after `after_seq`, then each new one."""
         return self._coordinator.events(after_seq, run=run)
 
     async def ask(self, question: Ask[A]) -> A:
@@ -295,7 +295,7 @@ class Engine:
             worker: `step/worker_1` of the latest run, or `run/step/worker_1`.
             to: Another branch than the run's target.
             style: `merge`, `squash` or `rebase`; by default the run's.
-            despite_check: Land even if the check fails on the merged tree.
+            despite_check: Land although the check is known to fail on exactly this tree.
             edits: How to treat your uncommitted edits that are in the way.
             seen: The change that you looked at; plait refuses any other.
         """
@@ -339,7 +339,7 @@ class Engine:
         *,
         most: int | None = None,
     ) -> LogChunk:
-        """Return a worker's log after a line; with `most`, only the newest lines."""
+        """Return a worker's log after line `after`; with `most`, only the newest lines."""
         return await self.ask(ReadLog(run, worker, attempt, after, most))
 
     async def diff(

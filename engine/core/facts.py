@@ -268,7 +268,7 @@ class Resolved(WorkerFactBase):
     Attributes:
         tree: The result.
         onto: The commit of the target that it was resolved against; on any other it is void.
-        is_despite_check: It is to land whatever the check says of it.
+        is_despite_check: It lands although the check is known to fail on its tree.
         is_seen: The human looked at this tree, so that no other may land in its place.
     """
 

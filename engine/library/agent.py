@@ -88,7 +88,7 @@ class Agent:
         subscribers: Iterable[Subscriber] = (),
         answer: Answerer | None = None,
     ) -> None:
-        """Describe the agent; this opens and starts nothing.
+        """Describe the agent, without opening or starting anything.
 
         Args:
             name: An adapter (`claude`, `codex`, `scripted`, …), or an agent of the repository's
@@ -117,7 +117,7 @@ class Agent:
                 continue.
 
         Raises:
-            AgentError: It is described as several things at once, or given tools it cannot take.
+            AgentError: The arguments name several kinds of agent, or `tools` without `call`.
         """
         self._who = AgentSource(
             name=name,
@@ -158,7 +158,7 @@ class Agent:
         return self._history.turns
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call a function with every event of later runs; call the result to stop.
+        """Call a function with each event of later runs; return a function that stops this.
 
         An exception from the function ends the agent's turn, which raises it.
         """
@@ -173,8 +173,8 @@ class Agent:
         work so far stays on its ref.
 
         Raises:
-            AgentRunFailed: It failed, was stopped, or its check did not pass.
-            EngineError: plait could not start it.
+            AgentRunFailed: The agent failed or was stopped, or its check did not pass.
+            EngineError: The agent could not be started.
         """
         with self._busy():
             self._history, self._standing, self._last = TurnHistory(), ConversationState(), None
@@ -188,7 +188,7 @@ class Agent:
         after a fork, a new session starts on the same tree and gets the conversation so far.
 
         Raises:
-            AgentRunFailed: It failed, was stopped, or its check did not pass.
+            AgentRunFailed: The agent failed or was stopped, or its check did not pass.
             AgentError: There is no conversation yet.
         """
         if not self._history.turns:
@@ -226,7 +226,7 @@ class Agent:
         Args:
             prompts: As many as you like, or none.
             max_parallel_runs: How many may run at once. The engine's cap applies too.
-            progress: Called with (done, total) after each.
+            progress: Called with (done, total) after each prompt.
         """
         if isinstance(prompts, str):
             raise TypeError("prompts is a string: pass a list, [text]")

@@ -18,7 +18,7 @@ class Reply:
         change: Its commits since the start of the conversation, imported into the repository; None
             if it changed nothing.
         usage: The CPU time, memory, tokens and money of the attempt; None where unknown.
-        worker: Its name in the engine, `run/step/worker_1`, for landing, looking and retrying.
+        worker: Its name in the engine, `run/step/worker_1`, to land, inspect or retry it by.
         result: Its part of the engine's report.
     """
 

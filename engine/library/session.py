@@ -58,8 +58,8 @@ class IsolatedAgentSession:
     """One worker's workspace, branch, database and limits, open for several pieces of work.
 
     Everything that you run in it works in the same workspace, one after the other. At the end,
-    plait stops what runs and removes the workspace. The work stays on its ref and its branch, and
-    you can still review and land it.
+    plait stops what runs, and removes the workspace if everything in it is saved. The work stays on
+    its ref and its branch, and you can still review and land it.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only words that a program says once
@@ -81,7 +81,7 @@ class IsolatedAgentSession:
         subscribers: Iterable[Subscriber] = (),
         answer: Answerer | None = None,
     ) -> None:
-        """Describe the session; this opens and starts nothing.
+        """Describe the session, without opening or starting anything.
 
         Args:
             name: Its name, of small letters, digits, `-` and `_`; part of its branch.
@@ -202,7 +202,7 @@ class IsolatedAgentSession:
             prompt: The prompt for an argv or a function.
 
         Raises:
-            AgentRunFailed: It failed or was stopped. Its changes are kept, and the session
+            AgentRunFailed: The work failed or was stopped. Its changes are kept, and the session
                 continues.
             AgentError: The session is busy or not open.
         """

@@ -42,7 +42,7 @@ class LinePick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SingleLines:
-    """Single lines of both sides, in this order."""
+    """Single lines of both sides, in the order of `lines`."""
 
     lines: tuple[LinePick, ...]
 

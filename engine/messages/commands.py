@@ -364,7 +364,7 @@ class LandWish:
     Attributes:
         to: The branch; the run's target where there is none.
         style: How it becomes history; as the run says where there is none.
-        is_despite_check: It is to land whatever the check says of it.
+        is_despite_check: It lands although the check is known to fail on its tree.
         edits: What is done about edits of the user's in its way.
         result: The only tree that may land, because the human looked at it; None for any.
     """

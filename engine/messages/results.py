@@ -91,7 +91,7 @@ class CheckResult:
 
 
 class Verdict(StrEnum):
-    """The degree to which a worker's success is proved. Every surface uses these words."""
+    """The proof of a worker's success. plait uses these words everywhere."""
 
     CLAIMED = "claimed"
     OWN_TREE = "passed in its own tree"

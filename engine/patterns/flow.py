@@ -78,7 +78,7 @@ async def balanced(
         by: `load` gives the next item to the member with the least work. `round_robin` assigns the
             items in turn, in advance.
         limit: how many items each member may have at once.
-        progress: called with (done, total) after each.
+        progress: called with (done, total) after each one.
     """
     listed, _ = list(items), checked_count(limit, "limit")
     if by not in ("load", "round_robin"):
@@ -138,8 +138,8 @@ def map_chunks(
 ) -> "Chunks[T, R]":
     """Yield results in input order, `size` at a time; hold only one chunk in memory.
 
-    It takes items from the iterable when it needs them. Nothing runs while you have a chunk, so you
-    can leave the loop at any point, also with `break`, and there is nothing to close.
+    It takes items from the iterable when it needs them. Nothing runs while the body of your loop
+    runs, so you can leave the loop at any point, also with `break`, and there is nothing to close.
     """
     return Chunks(items, work, checked_count(size, "size"), checked_limit(limit))
 

@@ -52,14 +52,14 @@ class Pool(Generic[M]):
             error.add_note(f"a member of the pool could not be closed: {failure!r}")
 
     async def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Wait for a free member, and run the arguments on it."""
+        """Wait for a free member, and call it with these arguments."""
         async with self.member() as member:
             use: Any = getattr(member, "prompt", member)
             return await use(*args, **kwargs)
 
     @asynccontextmanager
     async def member(self) -> AsyncIterator[M]:
-        """Lend you a member for the length of the block."""
+        """Yield a free member, which is yours until the block ends."""
         async with self._places:
             member = await self._take()
             try:

@@ -73,8 +73,8 @@ async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and t
 ) -> list[Outcome[T]]:
     """Retry only the failed work; return the outcome of each, in input order.
 
-    Each waits on its own: it does not wait for a round of the others, and does not count for
-    `limit` while it waits.
+    Each one waits on its own, not for a round of the others. While it waits, it does not count for
+    `limit`.
     """
     todo, limit = checked_works(works), checked_limit(limit)
     checked_count(attempts, "attempts")

@@ -28,7 +28,7 @@ async def gather(
     Args:
         works: zero-argument async callables.
         limit: how many may run at once; None means all.
-        progress: called with (done, total) after each.
+        progress: called with (done, total) after each one.
     """
     todo, limit = checked_works(works), checked_limit(limit)
     results: list[T | None] = [None] * len(todo)
@@ -54,7 +54,7 @@ async def settled(
     Args:
         works: zero-argument async callables.
         limit: how many may run at once; None means all.
-        progress: called with (done, total) after each.
+        progress: called with (done, total) after each one.
         seconds: time for all together. Work that has not ended by then is cancelled, and becomes a
             `Failure` with a `TimeoutError`. Work that has ended keeps its outcome.
     """
@@ -134,5 +134,5 @@ async def fan_in(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> R:
-    """Pass all outcomes, including failures, in input order to `synthesize`."""
+    """Pass all outcomes in input order, failures too, to `synthesize`; return its result."""
     return await synthesize(await settled(works, limit=limit, progress=progress))

@@ -29,7 +29,7 @@ from engine.values import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDefaults:
-    """Values for a plan: `limits` fills gaps of a manifest, all others override it.
+    """Values for a plan: `limits` fills gaps in a manifest, all others override it.
 
     Attributes:
         limits: The limits if neither the step nor the runtime sets them.

@@ -53,7 +53,7 @@ class PermissionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """The things that an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
+    """The permissions of an agent; `allow` and `deny` are patterns for the mode `rules`."""
 
     mode: PermissionMode = PermissionMode.AUTO
     allow: tuple[str, ...] = ()
@@ -390,7 +390,7 @@ class Plan:
         return self.step(step).site or self.runtime.site
 
     def sparse_checkout_of(self, step: str) -> tuple[str, ...]:
-        """Return patterns of the folders that worktrees of a step hold; none for all folders."""
+        """Return the patterns of folders that a step checks out; empty if it checks out all."""
         own = self.step(step).sparse_checkout
         return self.workspace.sparse_checkout if own is None else own
 

@@ -111,7 +111,7 @@ class RetrySpec(Section):
     """Try a failed worker again without a human."""
 
     attempts: Annotated[int, Field(ge=1, le=100)] = 1
-    """The most attempts, with the first one. 1 means no retry."""
+    """The most attempts, including the first one. 1 means no retry."""
     backoff: Literal["fixed", "linear", "exponential"] = "exponential"
     """The growth of the wait before each retry."""
     delay_seconds: Positive = 2.0
@@ -124,7 +124,7 @@ class RetrySpec(Section):
     feedback: bool = True
     """Tell the next attempt what went wrong."""
     intensity: IntensitySpec = IntensitySpec()
-    """Bounds at which plait gives up."""
+    """The most retries in a short time."""
 
 
 class StepSpec(Section):
@@ -162,7 +162,7 @@ class StepSpec(Section):
     """The sub-agents that each agent may spawn, at most 10: a hint in its prompt when above 1."""
     policy: Annotated[PolicyText, Field(description=_POLICIES)] = "all"
     choose: Literal["human", "check", "agent"] | None = None
-    """The chooser between candidates: `human` (default), or `check` for the first that passes."""
+    """The choice between candidates: `human` (default), or `check` for the first that passes."""
     retry: RetrySpec = RetrySpec()
     """The rules by which plait retries a failed worker by itself."""
     timeout_minutes: Positive | None = None

@@ -107,7 +107,7 @@ by convention `plait.yaml`. `plait init` writes a first one. `plait validate FIL
 mistake with its line and column. `plait plan FILE` shows what would run.
 
 Your editor can complete and check a manifest as you write, with the schema beside this page. Put
-this on the first line:
+this on the first line, with the folder of the schema as `PATH`:
 
 ```text
 # yaml-language-server: $schema=PATH/plait.schema.json
@@ -117,7 +117,7 @@ This page and the schema come from the code that reads manifests, so do not edit
 """
 
 _RULES = """\
-## How it is read
+## How plait reads it
 
 **The file.** A manifest is one YAML document in UTF-8, 1 MiB at most. Aliases (`&name`, `*name`)
 work. These are errors: unknown keys, a key that appears twice, tabs for indenting, merge keys
@@ -126,12 +126,11 @@ work. These are errors: unknown keys, a key that appears twice, tabs for indenti
 **Values.** Only `true` and `false` are booleans; `yes`, `no`, `on` and `off` are text. plait
 converts nothing: quote a number where a key wants text. An optional text or number without a
 default may stay empty (`check:`): it counts as left out. For most other keys, an empty value is an
-error. Paths are relative to the repository and
-stay inside it.
+error. Paths are relative to the repository and stay inside it.
 
 **The agent.** plait takes the first agent that it finds in this order: the variant, the step, its
-persona, `runtime.agent`, and then the only entry of `agents`. An agent's name is an entry of
-`agents`, or an adapter.
+persona, `runtime.agent`, and then the only entry of `agents`. The name of an agent is an entry
+of `agents`, or the name of an adapter.
 
 **A step** has a `prompt` (or `prompt_file`) for agents, or a shell command in `run`. plait fills no
 placeholders in a command. The command finds `PLAIT_RUN`, `PLAIT_STEP`, `PLAIT_WORKER`,
@@ -141,8 +140,8 @@ placeholders in a command. The command finds `PLAIT_RUN`, `PLAIT_STEP`, `PLAIT_W
 has candidates, one is chosen. It starts from their changes, landed or not.
 
 **What lands.** A single worker's change can land. With replicas, you choose one (`merge: choose`).
-Each cell of a matrix can land (`merge: each`). The change of a command never lands
-(`merge: none`), but later steps still start from it. Set `merge` to change that.
+Each cell of a matrix can land (`merge: each`). The change of a command does not land
+(`merge: none`), but later steps still start from it. `merge` overrides these defaults.
 
 **When a step has succeeded.** A worker has succeeded when its agent ended well and its check
 passed. The step's policy counts these workers:
@@ -180,11 +179,11 @@ a large repository costs little time and disk. plait uses git's sparse checkout 
 - It also holds every folder in which earlier steps or attempts of the run changed files.
 - plait tells the agent what its worktree holds. The agent can read another file with
   `git show HEAD:PATH`, and add its folder with `git sparse-checkout add FOLDER`.
-- New files outside the folders are part of the change, as everywhere else. To commit them itself,
-  the agent needs `git add --sparse`.
-- A change deletes a file that the worktree never held only if the agent commits that deletion.
-- A new file cannot replace a folder that is not there: plait sets the file aside, and keeps the
-  worktree.
+- New files outside these folders are part of the change too. To commit them itself, the agent
+  needs `git add --sparse`.
+- To delete a file that the worktree does not hold, the agent must commit the deletion.
+- If a new file has the name of a folder that the worktree does not hold, plait sets the file aside
+  and keeps the worktree.
 - `check` runs on all files of the change, in the tree where plait also checks landings. These
   checks run one at a time.
 - `setup`, `teardown` and `serve` run in the worktree, so name the folders that they need.
@@ -198,23 +197,26 @@ _LEVELS = """\
 | level | key | counts | default | limit |
 |---|---|---|---|---|
 | workers of the engine | `runtime.max_concurrent_workers` | workers that run at once \
-in all steps and runs of the repository | 10 | cut to 500 |
+in all steps and runs of the repository | 10 | cut to 500, and to what fits into free memory |
 | replicas or cells of a step | `concurrency`, `variants`, `models` or `strategy.matrix` \
 (with its `max_concurrency`) | workers of one step | 1 \
 | replicas and `max_concurrency` are cut to `max_concurrent_workers`; \
-a matrix has as many cells as items, and cells wait for a free place |
+a matrix has as many cells as items, and cells wait for a free slot |
 | sub-agents inside an agent | `max_concurrent_agents` \
 | sub-agents that one agent may spawn | none | in the prompt when above 1, cut to 10 |
 
-The levels multiply: three replicas that may each spawn four sub-agents can be fifteen agents at
-work.
+The levels multiply: three replicas that may each spawn four sub-agents can make fifteen running
+agents.
+
+When a run with workers on this machine starts, plait divides the free memory by the largest
+`memory_mb` of a step. It runs no more workers at once than that.
 
 The engine enforces the first two levels. The third is only a sentence that the agent reads:
 "You may spawn up to 4 concurrent sub-agents or workers for this step." An agent may ignore that
 sentence. Its sub-agents then still share the limits of its worker on memory, processes and money.
 
-A step cannot have both `concurrency` and `strategy.matrix`, even if `concurrency` is 1. Before
-the run and in its events, plait reports what it cut.
+A step cannot have both `concurrency` and `strategy.matrix`, even if `concurrency` is 1. plait
+reports every such cut before the run and in its events.
 """
 
 
@@ -234,7 +236,7 @@ def page() -> str:
     names = ", ".join(f"`{{{name}}}`" for name in SIMPLE)
     of_steps = ", ".join(f"`{{steps.NAME.{value}}}`" for value in OF_STEP)
     refused = "\n".join(
-        f"- `{row.path}`{': ' + ', '.join(row.only) if row.only else ''}: {row.reason}"
+        f"- `{row.path.replace('.*', '[]')}{''.join(f': {o}' for o in row.only)}`: {row.reason}"
         for row in UNREADY
     )
     return "\n".join(
@@ -249,7 +251,7 @@ def page() -> str:
             _SPARSE,
             _LEVELS,
             "## Refused for now\n",
-            "plait knows these values and refuses them, with a reason:\n",
+            "plait knows these values, but refuses them for now:\n",
             refused + "\n",
         )
     )

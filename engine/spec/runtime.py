@@ -138,19 +138,19 @@ class LandSpec(Section):
 
     style: Literal["merge", "squash", "rebase"] = "merge"
     """`merge`: the worker's commits below a merge commit. `squash`: one commit. `rebase`: the
-    worker's commits on top of the target. Commits that are not linear from the base land as
-    one commit."""
+    worker's commits on top of the target. Commits that do not form one line from the base land
+    as one commit."""
 
 
 class RuntimeSpec(Section):
     """Set what applies to the whole run."""
 
     max_concurrent_workers: Count = 10
-    """The most workers that run at once in all steps. plait cuts more than 500 to 500."""
+    """The most workers that run at once in all steps, at most 500. Little memory lowers it."""
     isolation_strategy: Literal["worktree", "clone", "directory"] = "worktree"
     """`worktree`, `clone`, or `directory`: a folder with only `workspace.include`, without git."""
     execution_mode: Literal["process", "thread"] = "process"
-    """The place where agents that are Python functions run."""
+    """Run agents that are Python functions in their own process, or in a thread of the engine."""
     sites: SitesSpec = Field(default_factory=dict)
     """The places where workers run. `default` names the site of every step without a `site`.
     `local` is this machine, and the default. `child` is a separate process with a mirror of the
@@ -168,9 +168,9 @@ class RuntimeSpec(Section):
     run_timeout_minutes: Positive | None = None
     """plait stops the whole run after this time."""
     require: tuple[Required, ...] = ()
-    """The dimensions that must be *enforced* here. Otherwise the run does not start."""
+    """Limits and isolation that must be *enforced* here. Otherwise the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
-    """Parts of this machine that agents get beside their own sandbox."""
+    """Parts of this machine that you open to agents."""
     permissions: PermissionsSpec = "auto"
     """`auto` (allow all inside the sandbox; ask if there is no sandbox), `ask`, or rules."""
     auto_merge: bool = False
@@ -200,7 +200,7 @@ class ServeSpec(Section):
 
 
 class AssistBudget(Section):
-    """Limit the questions about one merge, or one step's candidates; the first limit ends them."""
+    """Limit the questions about one merge, or about the candidates of one step."""
 
     requests: Count = 10
     """The most questions; each is about one conflict, or about all candidates of a step."""
@@ -211,7 +211,7 @@ class AssistBudget(Section):
 
 
 class AssistSpec(Section):
-    """Ask an agent ahead about conflicts without a likely proposal, and with `gy` in Compare."""
+    """Let an agent propose answers to conflicts, and explain candidates (`gy` in Compare)."""
 
     agent: Name
     """The agent: a name from `agents`, or an adapter's."""
@@ -229,7 +229,7 @@ class ReviewSpec(Section):
     """Shell commands that read a file and print it formatted, such as `{"*.py": ruff format -}`.
     They make proposals; the file's name is in `PLAIT_FILE`."""
     assist: AssistSpec | None = None
-    """An agent to ask ahead of time, and about candidates. Its answers decide nothing."""
+    """An agent that proposes answers to conflicts and explains candidates. It decides nothing."""
 
 
 class WorkspaceSpec(Section):

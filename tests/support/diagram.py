@@ -46,7 +46,7 @@ def rooms_map() -> str:
             *_rows("engine"),
             "",
             f"Pure, so without clock, process or file: {pure}.",
-            f"Shut for the console, which asks through the port instead: {shut}.",
+            f"Closed to the console, which uses the port instead: {shut}.",
         ]
     )
 

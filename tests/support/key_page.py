@@ -28,19 +28,19 @@ plait writes this page from its key table.
 
 | do | what happens |
 |---|---|
-| click a worker or its mark in the run line, a tab, file, hunk or name | the cursor goes there |
-| click a key that is shown | plait presses that key |
-| double-click | it opens |
-| turn the wheel | the pane under the mouse scrolls |
-| drag over text | it is selected, also while a log goes on; `y` copies it, `esc` ends it |
-| drag the edge of a pane or of a column | it keeps that width in this repository |
-| double-click such an edge | it gets its usual width back |
+| click a worker or its mark in the run line, a tab, file, hunk or name | moves the cursor there |
+| click a key that is shown | presses that key |
+| double-click | opens what is under the mouse |
+| turn the wheel | scrolls the pane under the mouse |
+| drag over text | selects it, also while a log streams; `y` copies it, `esc` ends the selection |
+| drag the edge of a pane or of a column | sets its width, which plait keeps for this repository |
+| double-click such an edge | resets the width |
 """
 _OWN = """## Your own keys
 
-`plait/keys.toml` in your configuration folder (`~/.config`, or `$XDG_CONFIG_HOME`) gives other keys
-to a name of this page. Without its screen, a name means every screen. plait reads the file when it
-starts. A file with a mistake has no effect, and plait names the line.
+`plait/keys.toml` in your configuration folder (`~/.config`, or `$XDG_CONFIG_HOME`) binds other keys
+to a name of this page. A name without a screen applies to every screen. plait reads the file when
+it starts. A file with a mistake has no effect, and plait names the line.
 
 ```toml
 fleet.zoom = "Q, percent"               # two keys for one name
@@ -98,7 +98,7 @@ def _own_keys() -> str:
     fixed = ", ".join(f"`{key}`" for key in FIXED)
     names = (
         f"Write a key as its character, or by name: {signs}, `space`, `tab`, `up` and so on. "
-        f"Two keys that begin with `g`, `,`, `]` or `[` are a chord. Nobody can rebind {fixed}."
+        f"Two keys that begin with `g`, `,`, `]` or `[` are a chord. You cannot rebind {fixed}."
     )
     return _OWN + textwrap.fill(names, 100) + "\n"
 

@@ -32,7 +32,6 @@ mark               | fleet inbox | mark | mark it
 mark               | diff | seen | mark the hunk or file as seen, go to the next
 mark               | compare | take | take the hunk
 mark               | review | take | take what is under the cursor
-mark               | runs | mark | mark it; two marked can be compared
 open               | fleet | open | open the worker
 open               | worker | open | open the tool call, link or fold under the cursor
 open               | diff | fold | fold, unfold; show the picture under the cursor
@@ -46,7 +45,7 @@ yes                | diff | approve | approve the change; apply the suggestion u
 yes                | compare | choose | choose this candidate
 yes                | review | approve | approve the result
 yes                | inbox | allow once | allow once
-yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all alike
+yes_wide           | fleet worker inbox | allow for run | allow it for the run; answer all like it
 no                 | fleet worker | stop | deny its request; without one, stop it; again: kill
 no                 | diff | drop | drop the hunk; again: keep; delete the comments under the cursor
 no                 | compare | leave out | leave the hunk out
@@ -91,7 +90,6 @@ diff               | fleet worker inbox | diff | open its diff
 diff               | diff | compare with | compare with target, base, last attempt, last seen
 diff               | compare | compare pair | compare this pair directly; first, the taken composite
 diff               | review | compare sides | choose which sides to compare, or show the result
-diff               | runs | compare | compare the two marked runs
 merge              | fleet worker diff inbox | review | open its review
 merge              | compare | review | open the composite's review
 merge              | review | word by word | merge both sides, word by word

@@ -17,7 +17,7 @@ from tui.kit.inked import Inked, Painter, content_of
 from tui.words.cutting import wrap
 from tui.words.looks import LEGEND, LEVELS, WALLS
 
-_KEY_CELLS, _HELP_KEY_CELLS, _COLUMN = 8, 11, 40
+_KEY_CELLS, _HELP_KEY_CELLS, _COLUMN = 8, 11, 52
 _AROUND_HELP = 7
 
 
@@ -383,27 +383,44 @@ def found_in(entries: Sequence[HelpEntry], query: str) -> list[HelpEntry]:
 
 
 def grouped(found: Sequence[HelpEntry], cells: int) -> list[Row]:
-    """Return the groups one under the other, broken into columns of like height."""
+    """Return the groups one under the other, broken between entries into columns of like height."""
     columns = max(cells // _COLUMN, 1)
     share = (cells - 2 * (columns - 1)) // columns
-    rows: list[Row] = []
+    pieces: list[list[Row]] = []
     for group in dict.fromkeys(entry.group for entry in found):
-        if rows:
-            rows.append(())
-        rows.append((Span(group, Ink(Role.MUTED, bold=True)),))
-        rows += [row for entry in found if entry.group == group for row in _entry(entry, share)]
-    if not rows:
+        head: list[Row] = [(), (Span(group, Ink(Role.MUTED, bold=True)),)]
+        for entry in found:
+            if entry.group == group:
+                pieces.append([*head, *_entry(entry, share)])
+                head = []
+    if not pieces:
         return [words("no key matches")]
-    high = -(-len(rows) // columns)
-    parts = [rows[start : start + high] for start in range(0, len(rows), high)]
+    parts = _in_columns(pieces, columns)
     return [
         tuple(
             span
             for place, part in enumerate(parts)
             for span in (Span("  " if place else ""), *fit(part[i] if i < len(part) else (), share))
         )
-        for i in range(high)
+        for i in range(max(map(len, parts)))
     ]
+
+
+def _in_columns(pieces: Sequence[list[Row]], columns: int) -> list[list[Row]]:
+    """Share pieces out to columns as low as they can be; none begins with a blank row."""
+    high = -(-sum(map(len, pieces)) // columns)
+    while len(parts := _columns_of(pieces, high)) > columns:
+        high += 1
+    return parts
+
+
+def _columns_of(pieces: Sequence[list[Row]], high: int) -> list[list[Row]]:
+    parts: list[list[Row]] = [[]]
+    for piece in pieces:
+        if parts[-1] and len(parts[-1]) + len(piece) > high:
+            parts.append([])
+        parts[-1] += piece if parts[-1] or piece[0] else piece[1:]
+    return parts
 
 
 def _entry(entry: HelpEntry, cells: int) -> list[Row]:
@@ -430,7 +447,7 @@ def _legend(cells: int) -> list[Row]:
     walls = [Span("limits  ", MUTED)]
     for level, wall in WALLS.items():
         walls += [
-            Span("━━━─", Ink(Role.METER)),
+            Span("━━─", Ink(Role.METER)),
             Span(f"{wall} ", TEXT),
             Span(f"{LEVELS[level][0]}  ", TEXT),
         ]

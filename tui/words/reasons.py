@@ -52,7 +52,6 @@ ELSEWHERE = {
     "compare.less": "{open} shows both sides of the hunk in full",
     "fleet.show_kinds": "the bands are already separate; {pick} finds a worker by name",
     "review.show_space": "every byte counts here, whitespace too",
-    "runs.diff": "runs cannot be compared; open one, and {go_compare} compares its candidates",
 }
 """The reasons why a key that works on other screens does nothing on this one.
 

@@ -1,1 +1,1 @@
-"""Decide merges without a run: your own, of two branches, of the files of `git mergetool`."""
+"""Resolve merges without a run: your own, two branches, the files of `git mergetool`."""

@@ -19,8 +19,9 @@ from tests.support.consoles import Console, opened
 from tests.support.world import NOW, FakePort, changed, csvlite, log_lines, many
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
+from tui.ink import text_of
 from tui.keys import SCREENS
-from tui.kit.dialogs import HelpEntry, found_in
+from tui.kit.dialogs import HelpEntry, found_in, grouped
 from tui.kit.inked import Inked
 from tui.kit.opening import OpeningScreen
 from tui.kit.screen import Board
@@ -375,6 +376,21 @@ async def test_help_lists_keys_grays_with_reasons_and_searches():
         await console.shows("NOT NOW", "it has no approved change to land")
         await console.press("escape")
         assert "Keys of Fleet" not in console.text
+
+
+@pytest.mark.parametrize("cells", [40, 72, 112, 168, 300])
+def test_no_column_of_the_help_begins_within_an_entry(cells: int):
+    said = " ".join(["a long sentence"] * 5)
+    groups = ("MOVE", "ELSEWHERE", "NOT NOW")
+    entries = [HelpEntry(name, f"key{n}", said) for name in groups for n in range(9)]
+    rows = grouped(entries, cells)
+    columns = max(cells // 52, 1)
+    share = (cells - 2 * (columns - 1)) // columns
+    for column in range(columns):
+        first = text_of([rows[0]])[column * (share + 2) :]
+        assert first.startswith(("MOVE", "ELSEWHERE", "NOT NOW", "key")), first
+    whole = " ".join(text_of(rows).split())
+    assert all(whole.count(f"key{n} ") == len(groups) for n in range(9))
 
 
 def test_help_finds_a_key_by_the_word_of_the_footer():

@@ -340,6 +340,14 @@ def test_a_table_with_room_below_shows_its_focused_worker_larger():
     assert "a allow once" in below
 
 
+@pytest.mark.parametrize(("count", "width"), [(1, 120), (1, 200), (20, 120), (20, 200)])
+def test_what_is_shown_large_fills_a_tall_screen(count: int, width: int):
+    page = lay_out(_scene(many(count)), (width, 60), "port/worker_1")
+    lowest = page.close_up or page.pieces[-1]
+    assert lowest.height > 25
+    assert len(rows_of(page, width)) in {59, 60}
+
+
 @pytest.mark.parametrize(("height", "larger"), [(17, []), (18, []), (19, ["implement/worker_2"])])
 def test_a_table_keeps_all_its_rows_before_it_shows_anybody_larger(height: int, larger: list[str]):
     page = lay_out(_scene(), (80, height), "implement/worker_2")

@@ -34,8 +34,7 @@ _TINY_WIDTH, _TINY_HEIGHT = 40, 10
 _TABLE_BELOW, _TABLE_ABOVE_LIVE = 100, 12
 _FOUR_COLUMNS_FROM = 220
 _TALL_SCREEN = 38
-_TILE_LEAST, _TILE_MOST = 8, 25
-_CLOSE_UP_MOST = 14
+_TILE_LEAST = 8
 _NARROWEST_TILE = 30
 _AROUND_NAME = 18
 """Frame, glyph and clock beside a name: names are never cut, so columns give way."""
@@ -233,7 +232,7 @@ def _with_close_up(
 ) -> FleetPage:
     """Return the table, and below it what its focused worker does or asks, where there is room."""
     cells, height = size
-    room = min(height - len(page.pieces) - 2, _CLOSE_UP_MOST)
+    room = height - len(page.pieces) - 2
     if room < HEIGHT or scene.run is None:
         return page
     step = step_of(scene.run, worker)
@@ -314,7 +313,7 @@ class _Tiles:
         while rows > 1 and rows * _TILE_LEAST + max(working - rows * self.columns, 0) > space:
             rows -= 1
         space -= max(working - rows * self.columns, 0)
-        high = min(max(space // rows, _TILE_LEAST), _TILE_MOST) if rows else 0
+        high = max(space // rows, _TILE_LEAST) if rows else 0
         return _Shares(cards, card, rows, high)
 
     def _head(self, name: str, head: Callable[..., Row]) -> None:

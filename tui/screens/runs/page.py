@@ -73,7 +73,7 @@ def run_head(scene: Scene, cells: int) -> Row:
     return grounded(fit((*row, Span("COST", MUTED)), cells), Role.SURFACE)
 
 
-def run_row(run: RunView, scene: Scene, cells: int, *, is_focused: bool, is_marked: bool) -> Row:
+def run_row(run: RunView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
     """A run that the engine has open."""
     glyph, role = ("?", Role.WAITING) if run.is_waiting else _OUTCOMES[run.outcome]
     ended = run.ended_at or scene.now
@@ -85,7 +85,7 @@ def run_row(run: RunView, scene: Scene, cells: int, *, is_focused: bool, is_mark
         Span(lasting(ended - run.started_at), TEXT),
         Span(f"{settled} of {len(run.workers)} settled", MUTED),
     )
-    mark = Span("■" if is_marked else glyph, Ink(role, bold=True))
+    mark = Span(glyph, Ink(role, bold=True))
     spent = Span(cost_of(run.workers), TEXT)
     row = (mark, Span(" "), *_cells_of(known, scene, cells), spent)
     return cursor_row(row, cells, is_focused=is_focused)

@@ -31,7 +31,6 @@ class RunsScreen(Board):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.cursor = ""
-        self.marked: set[str] = set()
         self.past: list[PastRun] = []
 
     def compose_panes(self) -> ComposeResult:
@@ -81,11 +80,10 @@ class RunsScreen(Board):
 
         def row(y: int) -> Row:
             is_focused = ids[y] == self.cursor
-            is_marked = ids[y] in self.marked
             if y >= len(opened):
                 drawn = past_row(past[y - len(opened)], scene, cells, is_focused=is_focused)
             else:
-                drawn = run_row(opened[y], scene, cells, is_focused=is_focused, is_marked=is_marked)
+                drawn = run_row(opened[y], scene, cells, is_focused=is_focused)
             return clickable(drawn, f"run:{ids[y]}")
 
         at = ids.index(self.cursor) if ids else 0
@@ -96,7 +94,7 @@ class RunsScreen(Board):
         return bool(self._ids())
 
     def hints(self) -> Sequence[str]:
-        return ("down", "open", "mark", "go_stats", "go_fleet")
+        return ("down", "open", "go_stats", "go_fleet")
 
     def pointed(self, target: str, times: int) -> None:
         kind, _, name = target.partition(":")
@@ -119,10 +117,6 @@ class RunsScreen(Board):
 
     def by_half(self, by: int) -> None:
         self.by_row(by * max(self.size.height // 2 - 3, 1))
-
-    def do_mark(self) -> None:
-        self.marked.symmetric_difference_update({self.cursor})
-        self.by_row(1)
 
     def do_open(self) -> None:
         past = next((past for past in self._past_only() if past.run == self.cursor), None)
