@@ -26,8 +26,10 @@ from tui.kit.inked import Inked
 from tui.kit.private import is_leaving, name_of_sign
 from tui.kit.screen import Board
 from tui.kit.starting import Starter
+from tui.screens.worker.shells import SHELL
 
-_ENDLESS = frozenset({"bridge", "signals", "outcome", "dialog"})
+_ENDLESS = frozenset({"bridge", "signals", "outcome", "dialog", SHELL})
+"""Groups of work that a key begins and does not wait for: a shell goes on behind its screen."""
 _NAMED = frozenset(
     {
         "space",

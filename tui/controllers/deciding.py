@@ -17,7 +17,14 @@ from tui.ink import BOLD, TEXT, Row, Span, words
 from tui.kit.dialogs import Answers, Choice
 from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
-from tui.words.asking import asked_of, asks_permission, choices_of, raw_of, who_asks_alike
+from tui.words.asking import (
+    asked_of,
+    asks_permission,
+    choices_of,
+    raw_of,
+    who_asks_alike,
+    why_not_kept,
+)
 from tui.words.cutting import cut_end
 
 _READ_S = 2.0
@@ -54,7 +61,8 @@ class Deciding(Controller):
             return ""
         yes = self.screen.key_of("yes")
         if asked.is_permission:
-            return f"it hides characters; {yes} allows it once" if raw_of(asked).is_hiding else ""
+            reason = why_not_kept(asked)
+            return f"{reason}; {yes} allows it once" if reason else ""
         alone = f"nobody else asks the same; {yes} answers it"
         return "" if len(self._alike(worker)) > 1 else alone
 

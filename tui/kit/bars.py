@@ -108,7 +108,8 @@ def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
 
 def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Row:
     """The last row: keys of the focused thing; what does not fit falls off at the right."""
-    ending = clickable((Span(help_key, KEY), Span(" keys ", MUTED)), "do:help")
+    helped = clickable((Span(help_key, KEY), Span(" keys ", MUTED)), "do:help")
+    ending = helped if help_key else ()
     room = cells - row_width(ending) - 2
     row: list[Span] = [Span(" ")]
     for hint in hints:

@@ -23,7 +23,7 @@ from tui.ink import (
 from tui.kit.bars import Hint
 from tui.kit.frames import framed, title_room
 from tui.kit.meters import meter
-from tui.words.asking import choices_of, raw_of, who_asks_alike
+from tui.words.asking import choices_of, raw_of, who_asks_alike, why_not_kept
 from tui.words.cutting import cut_path, wrap, wrap_whole
 from tui.words.doable import why_not
 from tui.words.figures import some
@@ -242,9 +242,8 @@ def _to_question(worker: WorkerView, alike: int) -> list[tuple[str, str]]:
     """Return what answers a question that so many workers ask."""
     asked = worker.questions[0]
     if asked.is_permission:
-        is_hiding = raw_of(asked).is_hiding
-        wide = [] if is_hiding else [("yes_wide", "for the run")]
-        edits = [("edit", "edit it")] if asked.is_editable and not is_hiding else []
+        wide = [] if why_not_kept(asked) else [("yes_wide", "for the run")]
+        edits = [("edit", "edit it")] if asked.is_editable and not raw_of(asked).is_hiding else []
         return [("yes", "allow once"), *wide, ("no", "deny"), *edits]
     all_of_them = [("yes_wide", f"answer all {alike}")] if alike > 1 else []
     choose = [("yes", "choose")] if asked.choices else []

@@ -67,3 +67,12 @@ def _is_same(one: Question, other: Question | None) -> bool:
 def _compared(question: Question) -> tuple[object, ...]:
     asked = raw_of(question)
     return asked.text, asked.command, asked.about, asked.choices, asked.is_permission
+
+
+def why_not_kept(asked: Question) -> str:
+    """Return why an answer to this request cannot be kept for the run; empty where it can."""
+    if raw_of(asked).is_hiding:
+        return "it hides characters"
+    if asked.needs_human:
+        return "it comes from a terminal, or is for several commands"
+    return ""

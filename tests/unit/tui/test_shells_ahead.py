@@ -6,9 +6,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from engine.messages.asked import Question
 from engine.messages.results import Entrance
 from tests.support.consoles import opened
-from tests.support.world import NOW, FakePort, csvlite
+from tests.support.world import NOW, FakePort, changed, csvlite
 from tui.app import Options
 from tui.keys import default_keymap
 
@@ -44,3 +45,36 @@ async def test_a_burst_behind_the_key_of_a_shell_is_for_the_shell(tmp_path: Path
         await console.burst(f"{key}echo a$((40+2))x; exit\r")
         await console.shows("The shell of implement/worker_1 ended with exit code 0")
         assert not console.port.commands
+
+
+async def test_a_shell_that_is_open_is_left_and_entered_as_often_as_one_likes(tmp_path: Path):
+    async with opened(port=_port(tmp_path), options=_OPTIONS) as console:
+        console.app.session.worker = _WORKER
+        await console.do("go_worker")
+        for _ in range(3):
+            await console.do("terminal")
+            await console.shows("leaves it")
+            await console.do("detach")
+            await console.shows("The shell keeps running", "types into it")
+        await console.do("terminal")
+        await console.burst("exit\r")
+        await console.shows("The shell of implement/worker_1 ended with exit code 0")
+
+
+async def test_no_key_of_the_console_stands_on_screen_while_keys_are_for_a_shell(tmp_path: Path):
+    asked = Question(id="q", text="May I run make?", asked_at=NOW, is_permission=True)
+    port = _port(tmp_path)
+    port.shown = changed(port.shown, _WORKER, questions=(asked,))
+    async with opened(port=port, options=_OPTIONS) as console:
+        console.app.session.worker = _WORKER
+        await console.do("go_worker")
+        await console.shows("allow once", "? keys")
+        await console.do("terminal")
+        await console.shows("leaves it")
+        assert "allow once" not in console.text
+        assert "? keys" not in console.text
+        await console.do("detach")
+        await console.shows("allow once", "? keys")
+        await console.do("terminal")
+        await console.burst("exit\r")
+        await console.shows("ended with exit code 0")

@@ -14,8 +14,9 @@ _NUMBERED = re.compile(r"\s*(?:[-*] )?\**\[([0-9]{1,6})\]\**:?\s*(.*)")
 _LONGEST = 2000
 _MOST_ANSWERS = 20
 """A comment keeps so many, the newest: all of them are remembered and laid out."""
-_NEWEST = 2000
-"""So many lines of a log are looked through at first; later only what is new."""
+_NEWEST, _BURST = 2000, 50_000
+"""So many lines of a log are looked through at first, and so many of what is new later."""
+_NOTHING: tuple[str, int, float | None] = ("", 0, None)
 
 
 class Answering(Controller):
@@ -24,7 +25,7 @@ class Answering(Controller):
     def __init__(self, screen: Board) -> None:
         super().__init__(screen)
         self._read: dict[tuple[str, int], int] = {}
-        self._heard: tuple[str, int, float | None] = ("", 0, None)
+        self._heard = _NOTHING
         self._is_reading = False
 
     def look(self, pane: DiffPane) -> None:
@@ -46,8 +47,10 @@ class Answering(Controller):
     async def _hear(self, pane: DiffPane, run: str, here: WorkerView) -> None:
         about = f"{run}/{here.worker}"
         after = self._read.get((about, here.attempt), 0)
-        found = await self.session.bridge.log(run, here.worker, after, most=_NEWEST)
+        most = _BURST if after else _NEWEST
+        found = await self.session.bridge.log(run, here.worker, after, most=most)
         if isinstance(found, str):
+            self._heard = _NOTHING  # so that the next look asks again
             return
         self._read[about, here.attempt] = found.next_offset
         said = answers_in(found.lines.pieces)

@@ -23,6 +23,7 @@ from tui.screens.inbox.page import (
     item_list,
     nothing_waits,
 )
+from tui.words.asking import asked_of, why_not_kept
 from tui.words.ends import idea_of, no_further
 from tui.words.filtering import filters
 from tui.words.scene import Scene
@@ -120,6 +121,9 @@ class InboxScreen(Board):
         }:
             waits = bool(self._items())
             return "no item is under the cursor" if waits else "nothing waits for you"
+        asked = asked_of(here) if (here := self._current()) else None
+        if idea == "no_wide" and asked and asked.needs_human:
+            return f"{why_not_kept(asked)}; {self.key_of('no')} denies it once"
         return "" if idea == "pause" else super().why_not(idea)
 
     # Drawing.

@@ -13,6 +13,8 @@ from tui.words.said import present_change
 
 _MOST_LINES = 80
 """So many lines of a file's diff stand on the log; Diff has the rest."""
+_Of = tuple[str, str, int, object]
+"""The run, the worker, the attempt, and the figures of a change."""
 _SIGNS = {Sign.ADDED: "+", Sign.REMOVED: "-"}
 
 
@@ -21,25 +23,38 @@ class Files(Controller):
 
     def __init__(self, screen: Board) -> None:
         super().__init__(screen)
-        self._of: object = None
+        self._of: _Of = ("", "", 0, None)
         self._diff = ChangeDiff(against="")
+        self._is_reading = False
+        self._refused: WorkerView | None = None
 
     def look(self, worker: WorkerView) -> None:
-        """Ask for the change where there is another one than the one that is known."""
+        """Ask for the change where there is another one than the one that is known.
+
+        One answer is waited for at a time: figures that change faster than a large diff is read
+        would otherwise leave no answer at all. What was refused is asked again once there is
+        news of the worker.
+        """
         of = (self.run_id, worker.worker, worker.attempt, present_change(worker))
-        if of == self._of:
+        if of[:3] != self._of[:3]:
+            self._diff = ChangeDiff(against="")
+        if of == self._of or self._is_reading or worker is self._refused:
             return
-        is_same = isinstance(self._of, tuple) and self._of[:3] == of[:3]
-        self._diff = self._diff if is_same else ChangeDiff(against="")
         self._of = of
         if present_change(worker) is not None:
-            self.screen.begin(partial(self._read, of), group="files", exclusive=True)
+            self._is_reading = True
+            self.screen.begin(partial(self._read, of, worker), group="files")
 
-    async def _read(self, of: tuple[str, str, int, object]) -> None:
-        found = await self.session.bridge.diff(*of[:3])
-        if self._of == of and isinstance(found, ChangeDiff):
-            self._diff = found
-            self.screen.draw()
+    async def _read(self, of: _Of, worker: WorkerView) -> None:
+        try:
+            found = await self.session.bridge.diff(*of[:3])
+        finally:
+            self._is_reading = False
+        if isinstance(found, ChangeDiff):
+            self._diff, self._refused = found, None
+        else:
+            self._of, self._refused = (*of[:3], None), worker
+        self.screen.draw()  # which asks again if another change is wanted by now
 
     def rows(self, cells: int, most: int) -> list[Row]:
         """Return the files, each with its lines, as many as there is room for."""

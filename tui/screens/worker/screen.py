@@ -161,11 +161,14 @@ class WorkerScreen(Board):
             beside.show(known, of=worker.worker)
 
     def _draw_asked(self, scene: Scene) -> None:
-        """Show what it asks above its log, in full where half the screen is enough for that."""
+        """Show what it asks above its log, in full where half the screen is enough for that.
+
+        Not while keys are for a terminal: the keys on the card would do nothing.
+        """
         worker, step = self.session.worker_view, self.session.step_view
         cells = self.query_one("#main").size.width
         rows: list[Row] = []
-        if worker and step and asked_of(worker) and cells:
+        if worker and step and asked_of(worker) and cells and not self.entered:
             size = cells, card_height(worker, cells, self.size.height // 2)
             rows = card(worker, step, scene, size, is_focused=True)
         self._show_if("#asked", rows)
@@ -237,6 +240,10 @@ class WorkerScreen(Board):
             return ("down", "steer", "diff", "no", "retry", "land", "zoom")
         more = ("steer", "follow", "search", "next", "more", "diff", "no", "retry", "land", "zoom")
         return ("down", *more)
+
+    def key_of(self, idea: str) -> str:
+        """Return the key of an idea; in a terminal, the key of the help is for its program."""
+        return "" if idea == "help" and self.entered else super().key_of(idea)
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.reading.log.link.partition(":")
