@@ -28,7 +28,7 @@ from tui.kit.bindings import as_keymap
 from tui.kit.inked import AsciiOnly, Inked
 from tui.kit.opening import OpeningScreen
 from tui.kit.palette import Palette
-from tui.kit.private import SturdyDriver, has_hung_up, send_to_terminal
+from tui.kit.private import SturdyDriver, has_hung_up, send_to_terminal, take_for_styled
 from tui.kit.sequences import Sequences
 from tui.kit.styling import checked, stamp
 from tui.kit.working import Failures, begin_work
@@ -170,6 +170,7 @@ class PlaitApp(Sequences):
     def _made(self, kind: str) -> Board:
         module, name = _SCREENS[kind]
         screen: Board = getattr(import_module(f"tui.screens.{module}"), name)(self.session)
+        take_for_styled(screen, self)
         return screen
 
     @cached_property

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -96,6 +96,7 @@ class Theme:
         )
 
 
+@cache
 def built_in(name: str) -> Theme:
     """One of the themes that ship."""
     text = resources.files("themes").joinpath(f"{name}.toml").read_text(encoding="utf-8")

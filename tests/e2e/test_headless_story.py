@@ -317,6 +317,12 @@ def test_rules_beside_a_mode_without_rules_are_refused(shell: Shell):
     assert "would be ignored" in done.err
 
 
+def test_the_mode_of_rules_without_a_rule_is_refused(shell: Shell):
+    done = shell.plait("run", "plait.yaml", "--permissions", "rules")
+    assert done.code != 0
+    assert "needs at least one --allow or --deny" in done.err
+
+
 def test_an_agent_that_changes_nothing_has_no_success(repository: Shell):
     script = 'steps:\n  - result: "I could not find the parser."\n'
     told = {

@@ -9,6 +9,7 @@ as the name of what fills it.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from engine.merge.ideas import DOUBTED
@@ -60,6 +61,12 @@ _KEY = r"(?:ctrl\+\w+|insert|delete|\S)"
 _KEYS = re.compile(rf"(?=.*ctrl){_KEY}( {_KEY})+")
 _WORD = re.compile(r"(?<![\w./\-{<$%])[A-Za-z][a-z']+(?![\w/(=}])")
 _FEWEST_WORDS = 2
+
+
+@cache
+def messages_in(path: Path) -> tuple[str, ...]:
+    """Return the messages of a file; more than one test asks for them."""
+    return tuple(messages(path.read_text()))
 
 
 def messages(source: str) -> Iterator[str]:
@@ -174,7 +181,7 @@ def message_page() -> str:
     room = ""
     for path in modules():
         name = path.relative_to(ROOT).as_posix()
-        lines = [text.strip().replace("\n", " ⏎ ") for text in messages(path.read_text())]
+        lines = [text.strip().replace("\n", " ⏎ ") for text in messages_in(path)]
         if not lines:
             continue
         if room != (room := path.parent.relative_to(ROOT).as_posix()):

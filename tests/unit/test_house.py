@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.unit.test_english import slips
 
@@ -161,16 +162,28 @@ def relative(tree: ast.Module) -> list[str]:
     ]
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    """Yield every file of Python that people read, with its name."""
+class Prose(NamedTuple):
+    """The docstrings of a file, and the first lines of those with a relative clause."""
+
+    relative: list[str]
+    docstrings: list[str]
+
+
+@cache
+def prose() -> dict[str, Prose]:
+    """Return the prose of every file of Python that people read; all their trees are too large."""
+    found: dict[str, Prose] = {}
     for room in ("engine", "tui", "tests"):
         for path in (ROOT / room).rglob("*.py"):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+            tree = ast.parse(path.read_text())
+            name = path.relative_to(ROOT).as_posix()
+            found[name] = Prose(relative(tree), list(_docstrings(tree)))
+    return found
 
 
 def test_docstrings_say_what_is_done():
     """A docstring begins with an imperative or a noun, not with a relative clause."""
-    found = [f"{name}: {line}" for name, tree in sources() for line in relative(tree)]
+    found = [f"{name}: {line}" for name, of in prose().items() for line in of.relative]
     falls(found, 0, "docstrings that begin with a relative clause")
 
 
@@ -183,8 +196,8 @@ def test_docstrings_are_in_plain_english():
     """No sentence of a docstring is longer than one of a page, or has a word that style bans."""
     found = [
         f"{name}: {slip}"
-        for name, tree in sources()
-        for slip in slips("\n\n".join(map(_prose, _docstrings(tree))))
+        for name, of in prose().items()
+        for slip in slips("\n\n".join(map(_prose, of.docstrings)))
     ]
     falls(found, 0, "sentences of docstrings that style rules out")
 

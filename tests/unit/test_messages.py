@@ -5,7 +5,7 @@ import re
 import pytest
 
 from engine.messages.explaining import letter_of
-from tests.support.message_page import PAGE, ROOT, message_page, messages, modules
+from tests.support.message_page import PAGE, ROOT, message_page, messages, messages_in, modules
 from tests.unit.test_english import slips
 from tui.commands.base import parser_of
 from tui.commands.names import COMMANDS
@@ -48,7 +48,7 @@ def test_messages_are_in_plain_english(room: str):
         path.relative_to(ROOT).as_posix(): wrong
         for path in modules()
         if path.is_relative_to(ROOT / room)
-        and (wrong := [slip for text in messages(path.read_text()) for slip in slips(text)])
+        and (wrong := [slip for text in messages_in(path) for slip in slips(text)])
     }
     assert broken == {}
 

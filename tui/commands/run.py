@@ -204,6 +204,11 @@ def _permissions(args: argparse.Namespace) -> Permissions | None:
             f"--permissions {mode} uses no rules, so --allow and --deny would be ignored",
             hint="Leave out --permissions, or use --permissions rules.",
         )
+    if mode is PermissionMode.RULES and not has_rules:
+        raise PlanError(
+            "--permissions rules needs at least one --allow or --deny",
+            hint="To use the rules of the manifest, leave out --permissions.",
+        )
     return Permissions(mode=mode, allow=tuple(args.allow), deny=tuple(args.deny))
 
 

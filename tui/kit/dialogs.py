@@ -131,7 +131,6 @@ class Picker(Dialog):
     def on_mount(self) -> None:
         """Begin with the first choice."""
         self.query_one(OptionList).highlighted = 0 if self._found else None
-        super().on_mount()
 
     def action_move(self, by: int) -> None:
         """Move the cursor of the list while the text keeps the focus; it stays inside."""
@@ -288,7 +287,6 @@ class LeaveDialog(Dialog):
         """Begin with the harmless answer, and say that nothing is lost."""
         self.query_one(Inked).show([(), words(" Nothing is lost either way.")])
         self.query_one(OptionList).highlighted = 0
-        super().on_mount()
 
     def _option(self, answer: tuple[str, str, str]) -> Option:
         key, title, note = answer

@@ -8,10 +8,14 @@ import os
 import select
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from rich.segment import Segment
 from textual.app import App
+from textual.cache import FIFOCache, LRUCache
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
@@ -20,6 +24,7 @@ from textual.keys import _character_to_key
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widget import Widget
 
 
@@ -51,6 +56,14 @@ def is_leaving(app: App[None]) -> bool:
     return app._exit  # noqa: SLF001
 
 
+def take_for_styled(screen: Screen[Any], app: App[None]) -> None:
+    """Take a screen that is made now for one that wears the newest styles, as it will.
+
+    Textual restyles twice all that is seen, since a theme was set before this screen was made.
+    """
+    screen._css_update_count = app._css_update_count  # noqa: SLF001
+
+
 _DISPATCH = MessagePump._dispatch_message  # noqa: SLF001
 
 
@@ -64,6 +77,56 @@ async def _dispatch(pump: MessagePump, message: Message) -> None:
         pump.app._handle_exception(error)  # noqa: SLF001
 
 
+_PARSE = Stylesheet._parse_rules  # noqa: SLF001
+_RULES: LRUCache[frozenset[tuple[str, str]], dict[tuple[object, ...], list[RuleSet]]] = LRUCache(8)
+"""The rules of every sheet, for each of the newest sets of colors."""
+
+
+def _parse_rules(sheet: Stylesheet, *text: Any, **more: Any) -> list[RuleSet]:
+    """Parse a sheet once for each set of colors; rules are only read.
+
+    Textual forgets all rules when a theme is set, when a screen brings a sheet, and again when it
+    meets the next new kind of widget: a console parsed every sheet five times as it began.
+    """
+    colors = frozenset(sheet._variables.items())  # noqa: SLF001
+    known = _RULES.get(colors)
+    if known is None:
+        known = _RULES[colors] = {}
+    key = (*text, *more.items())
+    if key not in known:
+        known[key] = _PARSE(sheet, *text, **more)
+    return known[key]
+
+
+_CACHES = {
+    "_divide_cache": 4,
+    "_crop_cache": 16,
+    "_style_cache": 16,
+    "_filter_cache": 4,
+    "_line_length_cache": 4,
+    "_crop_extend_cache": 4,
+    "_offsets_cache": 4,
+}
+"""The caches of a strip, and how much each holds."""
+_STRIP = {"_segments", "_cell_length", "_render_cache", "_link_ids", "_cell_count", *_CACHES}
+
+
+def _begin_strip(strip: Strip, segments: Iterable[Segment], cell_length: int | None = None) -> None:
+    """Begin a strip without its caches: they cost ten times the strip, and few are ever asked."""
+    strip._segments = list(segments)  # noqa: SLF001
+    strip._cell_length = cell_length  # noqa: SLF001
+    strip._render_cache = strip._link_ids = strip._cell_count = None  # noqa: SLF001
+
+
+def _begin_cache(strip: Strip, name: str) -> FIFOCache[Any, Any]:
+    """Make a cache of a strip when it is first asked."""
+    if name not in _CACHES:
+        raise AttributeError(name)
+    cache: FIFOCache[Any, Any] = FIFOCache(_CACHES[name])
+    setattr(strip, name, cache)
+    return cache
+
+
 class Enduring(App[None]):
     """An application that says an error in a handler, a timer or a drawing, and goes on.
 
@@ -75,6 +138,10 @@ class Enduring(App[None]):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         MessagePump._dispatch_message = _dispatch  # type: ignore[assignment, method-assign]  # noqa: SLF001
+        Stylesheet._parse_rules = _parse_rules  # type: ignore[assignment, method-assign]  # noqa: SLF001
+        if set(Strip.__slots__) == _STRIP:
+            Strip.__init__ = _begin_strip  # type: ignore[assignment, method-assign]
+            Strip.__getattr__ = _begin_cache  # type: ignore[attr-defined]
         super().__init__(*args, **more)
 
     def endures(self, error: Exception) -> bool:

@@ -229,8 +229,9 @@ class Board(Screen[None]):
             self._inked("#keys").show([footer(self._foot_hints(), self.key_of("help"), cells)])
 
     def _draw_message(self, scene: Scene, cells: int) -> None:
-        self._inked("#say").show(self._message_rows(scene, cells))
-        self.set_class(bool(self.notice or self.ask), "-says")
+        line = self._inked("#say")
+        line.show(self._message_rows(scene, cells))
+        line.set_class(bool(self.notice or self.ask), "-says")
 
     def _inked(self, selector: str) -> Inked:
         return self.query_one(selector, Inked)

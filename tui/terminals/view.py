@@ -88,7 +88,6 @@ class TerminalView(Scrolled, can_focus=True):
     def on_resize(self) -> None:
         """Give the program the new size."""
         self.fit()
-        super().on_resize()
 
     def changed(self) -> None:
         """Draw what the program has drawn, at most so often as a frame is seen."""

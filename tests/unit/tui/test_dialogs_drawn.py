@@ -1,5 +1,6 @@
 """Test that a dialog is one piece: nothing in it lies on the ground of the screen behind it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,20 @@ from rich.color import Color
 from tests.support.consoles import Console, opened, strips_on
 from tests.support.starting import Here
 from tui.ink import Role
+from tui.kit.ahead import TypeAhead
+from tui.kit.dialogs import Choice, Dialog, LeaveDialog, Picker
 from tui.kit.inked import Inked
 
 pytestmark = pytest.mark.anyio
+
+
+def _leaving(ahead: TypeAhead) -> Dialog:
+    return LeaveDialog(2, ahead, can_stop=True)
+
+
+def _picker(ahead: TypeAhead) -> Dialog:
+    return Picker("Pick one", [Choice("a", "one"), Choice("b", "another")], ahead)
+
 
 _DIALOGS = {"leave": "q", "help": "question_mark", "palette": "colon", "start": "S"}
 
@@ -57,3 +69,16 @@ async def test_no_line_of_the_help_is_cut(size: tuple[int, int]):
         groups = console.app.screen.query_one("#groups", Inked)
         assert "…" not in groups.text
         assert max(map(len, groups.text.split("\n"))) <= groups.content_size.width
+
+
+@pytest.mark.parametrize("opens", [_leaving, _picker])
+async def test_a_dialog_that_opens_ends_one_wait_of_the_keys(opens: Callable[[TypeAhead], Dialog]):
+    async with opened() as console:
+        ahead = TypeAhead()
+        ahead.hold()  # for the dialog
+        ahead.hold()  # for something else
+        await console.app.push_screen(opens(ahead))
+        await console.pilot.pause()
+        assert not ahead.is_idle
+        ahead.release()
+        assert ahead.is_idle

@@ -130,3 +130,18 @@ async def test_what_was_painted_at_once_is_not_painted_again():
         paint_now(app.screen)
         await pilot.pause(0.1)
         assert app.painted == ["once"]
+
+
+async def test_a_message_restyles_its_own_line_alone(monkeypatch: pytest.MonkeyPatch):
+    async with opened(csvlite(), options=_WIDE, size=(160, 36)) as console:
+        restyled: set[str | None] = set()
+        anew = Inked.notify_style_update
+
+        def note(inked: Inked) -> None:
+            restyled.add(inked.id)
+            anew(inked)
+
+        monkeypatch.setattr(Inked, "notify_style_update", note)
+        console.screen.say_refused("a key", "it does nothing here")
+        await console.shows("it does nothing here")
+        assert restyled == {"say"}

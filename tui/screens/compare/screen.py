@@ -69,7 +69,6 @@ class CompareScreen(Board):
 
     def on_screen_resume(self) -> None:
         self.candidates.load_anew()
-        super().on_screen_resume()
 
     def point_at(self, worker: str) -> None:
         super().point_at(worker)

@@ -54,7 +54,6 @@ class DiffScreen(Board):
     def on_screen_resume(self) -> None:
         self.reading.arrive()
         self.reading.load_if_moved()
-        super().on_screen_resume()
 
     def gone(self) -> None:
         self.reading.leave()

@@ -88,8 +88,8 @@ class FleetScreen(Board):
         tiles.display = page is not None and page.form is Form.TILES
         if page and tiles.display:
             tiles.fill(page.pieces, here, self.fingered_at)
-        self.set_class(not has_run, "-bare")
         side = self.query_one("#rail", Inked)
+        side.set_class(not has_run, "-bare")
         side.show(rail(scene, side.size.height, side.size.width) if has_run else ())
 
     def _draw_welcome(self, scene: Scene) -> None:

@@ -60,7 +60,6 @@ class InboxScreen(Board):
         items = self._items()
         if items and self.session.worker not in {worker.worker for worker in items}:
             self.point_at(items[0].worker)
-        super().on_screen_resume()
 
     @property
     def _line(self) -> FilterLine:

@@ -67,7 +67,6 @@ class ReviewScreen(Board):
 
     def on_screen_resume(self) -> None:
         self.conflicts.arrive()
-        super().on_screen_resume()
 
     # Drawing.
 

@@ -41,7 +41,6 @@ class RunsScreen(Board):
 
     def on_screen_resume(self) -> None:
         self.begin(self._ask_history, group="history", exclusive=True)
-        super().on_screen_resume()
 
     async def _ask_history(self) -> None:
         self.past = await self.session.bridge.history()

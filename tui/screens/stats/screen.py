@@ -65,7 +65,6 @@ class StatsScreen(Board):
 
     def on_screen_resume(self) -> None:
         self._ask_anew()
-        super().on_screen_resume()
 
     # Asking.
 

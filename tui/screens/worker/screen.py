@@ -91,7 +91,6 @@ class WorkerScreen(Board):
 
     def on_screen_resume(self) -> None:
         self._watch()
-        super().on_screen_resume()
         wanted, self.session.wanted_there = self.session.wanted_there, ""
         if wanted:
             self.perform(wanted)
