@@ -1,4 +1,4 @@
-"""What a screen asks the engine for comes in the end, however fast it changes or is refused."""
+"""An answer of the engine comes in the end, however fast a worker changes, and after a refusal."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -23,7 +23,7 @@ _WORKER = next(one for one in csvlite().runs[0].workers if one.worker == "implem
 
 
 class _Screen:
-    """A screen that begins work when it is told to, one piece after the other."""
+    """A screen whose work is done only when a test asks for it."""
 
     run_id = "2f1c"
 
