@@ -125,3 +125,15 @@ def test_top_without_an_engine_says_so(tmp_path: Path):
     assert "no engine runs" in done.err
     done = Shell(tmp_path, tmp_path / "state").plait("top", "--json")
     assert (done.code, json.loads(done.out)) == (0, {})
+
+
+def test_top_on_a_terminal_says_that_the_engine_has_gone(busy: Shell):
+    script = "import sys; from tui.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ("top", "--every", "0.1", "-C", str(busy.folder))
+    with process_in_pty(script, *words, PLAIT_STATE_HOME=str(busy.state)) as console:
+        console.wait_written(b"busy/worker_1")
+        end_engine(busy)
+        assert console.end() != 0
+    shown = console.written.rpartition(b"\x1b[?1049l")[2]
+    assert b"Traceback" not in shown
+    assert b"engine" in shown, shown

@@ -8,7 +8,7 @@ from functools import partial
 
 import anyio
 
-from engine.api import look
+from engine.api import look, plain_errors
 from engine.messages.questions import ReadEngine
 from engine.messages.timing import ReadCosts
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
@@ -42,10 +42,7 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Look until interrupted; once where nobody watches."""
-    try:
-        return in_loop(partial(_top, args))
-    except KeyboardInterrupt:  # the way to leave it
-        return EXIT_OK
+    return in_loop(partial(_top, args))
 
 
 async def _top(args: argparse.Namespace) -> int:
@@ -56,7 +53,8 @@ async def _top(args: argparse.Namespace) -> int:
                 put_json({})
             return EXIT_OK
         if is_terminal() and not args.json:
-            await _watch(port, args.every)
+            await _watch_until_left(port, args.every)
+            return EXIT_OK
         before = await _look(port)
         await anyio.sleep(args.every)
         now = await _look(port)
@@ -71,10 +69,18 @@ async def _look(port: Asked) -> Look:
     return Look(await port.ask(ReadEngine()), await port.ask(ReadCosts()))
 
 
+async def _watch_until_left(port: Asked, every: float) -> None:
+    """Draw a screen until a signal comes, which is the way to leave it."""
+    with plain_errors(), anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_watch, port, every)
+            await anext(signals)
+            group.cancel_scope.cancel()
+
+
 async def _watch(port: Asked, every: float) -> None:
-    """Draw a screen again and again."""
+    """Draw a screen again and again, and leave the terminal as it was."""
     before, pause = await _look(port), min(_FIRST_S, every)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves the terminal as it was
     sys.stdout.write(_BEGIN)
     try:
         while True:
