@@ -17,8 +17,10 @@ from tui.kit.inked import Inked, Painter, content_of
 from tui.words.cutting import wrap
 from tui.words.looks import LEGEND, LEVELS, WALLS
 
-_KEY_CELLS, _HELP_KEY_CELLS, _COLUMN = 8, 11, 52
+_KEY_CELLS, _HELP_KEY_CELLS = 8, 11
 _AROUND_HELP = 7
+_COLUMN, _MOST_COLUMNS = 42, 3
+"""The least width of a column of the help; wide ones fold fewer of its sentences."""
 
 
 class Dialog(ModalScreen[str | None]):
@@ -384,7 +386,7 @@ def found_in(entries: Sequence[HelpEntry], query: str) -> list[HelpEntry]:
 
 def grouped(found: Sequence[HelpEntry], cells: int) -> list[Row]:
     """Return the groups one under the other, broken between entries into columns of like height."""
-    columns = max(cells // _COLUMN, 1)
+    columns = max(min(cells // _COLUMN, _MOST_COLUMNS), 1)
     share = (cells - 2 * (columns - 1)) // columns
     pieces: list[list[Row]] = []
     for group in dict.fromkeys(entry.group for entry in found):

@@ -384,7 +384,7 @@ def test_no_column_of_the_help_begins_within_an_entry(cells: int):
     groups = ("MOVE", "ELSEWHERE", "NOT NOW")
     entries = [HelpEntry(name, f"key{n}", said) for name in groups for n in range(9)]
     rows = grouped(entries, cells)
-    columns = max(cells // 52, 1)
+    columns = max(min(cells // 42, 3), 1)
     share = (cells - 2 * (columns - 1)) // columns
     for column in range(columns):
         first = text_of([rows[0]])[column * (share + 2) :]

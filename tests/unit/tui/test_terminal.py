@@ -145,7 +145,7 @@ def test_a_console_that_was_stopped_from_outside_goes_on_as_before(takes_it_back
         assert not termios.tcgetattr(console.master)[3] & ECHO
         seen = len(console.written)
         console.press(b"?")
-        console.wait_written_after(seen, b"undo what you did last")
+        console.wait_written_after(seen, b"next worker that needs you")
         assert console.end(signal.SIGTERM) == 128 + signal.SIGTERM
         assert termios.tcgetattr(console.master)[3] & ECHO == ECHO
 
