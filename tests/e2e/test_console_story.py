@@ -246,7 +246,7 @@ def test_a_run_that_nobody_was_asked_about_is_played_again(repository: Shell) ->
         assert "start?" not in terminal.text
     with console_story(repository, "replay", "--speed", "0.001") as console:
         console.shows("REPLAY  0:00 of", "0.001 times the speed").do("fleet.mark").shows(
-            "0:00, paused"
+            "REPLAY  0:00 of", ", paused."
         )
         console.do("fleet.no").shows("this is a replay")
         for _ in range(40):

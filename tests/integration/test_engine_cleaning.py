@@ -134,7 +134,7 @@ async def test_a_worktree_whose_run_is_gone_stays_with_what_is_in_no_commit(plac
     (path / "notes").write_text("nobody else has this\n")
     async with place.engine() as engine:
         item, branch = await engine.port.ask(CleanUp())
-    assert "no commit has notes" in item.reasons[0]
+    assert "in no commit" in item.reasons[0]
     assert branch.branch
     assert (path / "notes").exists()
 
