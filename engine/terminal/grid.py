@@ -207,11 +207,14 @@ class Grid:
         self._saved = replace(self.cursor, is_origin_relative=self.modes.is_origin_relative)
 
     def restore(self) -> None:
-        """Put the cursor where it was remembered."""
+        """Put the cursor where it was saved; in origin mode, the margins hold it."""
         self.cursor = replace(self._saved)
-        self.cursor.y = min(self.cursor.y, self.rows - 1)
-        self.cursor.x = min(self.cursor.x, self.columns)
         self.modes.is_origin_relative = self._saved.is_origin_relative
+        top, bottom = 0, self.rows - 1
+        if self.modes.is_origin_relative:
+            top, bottom = self.top, self.bottom
+        self.cursor.y = min(max(self.cursor.y, top), bottom)
+        self.cursor.x = min(self.cursor.x, self.columns)
 
     # Scrolling, inserting, deleting, erasing.
 

@@ -147,6 +147,8 @@ def test_no_byte_comes_out_as_anything_but_cells(
 
 
 @given(_HOSTILE)
+@example([b"\x1b[?6h", b"\x1b[?1048h", b"\x1b[3r", b"\x1b[?1048l"])
+@example([b"\x1b[?6h", b"\x1b[?1048h", b"\x1b[2r", b"\x1b[?1048l"])
 def test_a_terminal_drawn_anew_looks_the_same(pieces: list[bytes]) -> None:
     terminal = _fed(b"".join(pieces))
     again = _fed(redrawn(terminal, most_lines=3))
