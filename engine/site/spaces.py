@@ -176,14 +176,20 @@ class GitSpaces:
         write_atomically(self._note_of(draft.attempt), to_json(draft).encode())
 
     def _announced(self) -> list[Workspace]:
+        """Return what notes name, as far as it lies where this engine would make it."""
         folder, found = self._layout.ahead, []
         for file in folder.iterdir() if folder.is_dir() else ():
-            if file.name.startswith("."):
-                file.unlink()  # a note that was never whole: nothing had been made yet
-            else:
-                with suppress(StoreError):  # nobody can say what it names
+            # Nobody can say what a damaged note names, and it keeps no engine from opening.
+            with suppress(StoreError, OSError, UnicodeError):
+                if file.name.startswith("."):
+                    file.unlink()  # a note that was never whole: nothing had been made yet
+                else:
                     found.append(from_json(Workspace, file.read_text()))
-        return found
+        return [draft for draft in found if self._is_ours(draft)]
+
+    def _is_ours(self, draft: Workspace) -> bool:
+        places = str(workspace(self._root, draft.attempt)), str(self._layout.attempt(draft.attempt))
+        return (draft.path, draft.directory) == places
 
     async def _claim(self, wanted: WorkspaceRequest) -> Workspace | None:
         """Take what was made ahead for an attempt that begins now; remove it if it does not fit."""
@@ -369,15 +375,7 @@ class GitSpaces:
         """Remove a half-made worktree."""
         await self.give_back(at)
         self._spaces.pop(at.attempt, None)
-        runtime = at.terms.runtime
-        space = Workspace(
-            attempt=at.attempt,
-            strategy=Strategy(runtime.isolation),
-            path=str(workspace(self._root, at.attempt)),
-            directory=str(self._layout.attempt(at.attempt)),
-            base="",
-            branch_prefix=runtime.branch_prefix,
-        )
+        space = _draft_of(self._request(at, Filling()))
         space = replace(space, base=space.refs.base)
         await anyio.to_thread.run_sync(remove_tree, _spare(Path(space.path)))
         if await anyio.Path(space.path).is_dir():

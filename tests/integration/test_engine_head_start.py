@@ -1,6 +1,7 @@
 """Test that who begins next finds its workspace ready, and that nothing of it outlives the plan."""
 
 import errno
+import json
 import os
 import random
 import subprocess
@@ -445,6 +446,22 @@ async def test_a_killed_engine_leaves_nothing_and_loses_nothing(
         assert place.left(run, SECOND) == []
     place.built.fsck()
     await to_thread.run_sync(finishes, place, stack)
+
+
+@pytest.mark.parametrize("name", ["path", "directory"])
+async def test_a_note_that_names_another_place_removes_nothing(
+    place: Queue, stack: ExitStack, name: str
+):
+    run = await to_thread.run_sync(killed, place, stack, MOMENTS["ready"])
+    (note,) = place.notes()
+    users = place.outside / "users"
+    users.mkdir()
+    (users / "file").write_text("mine")
+    note.write_text(json.dumps({**json.loads(note.read_text()), name: str(users)}))
+    (note.parent / "damaged").write_bytes(b"\xff\x00")
+    async with place.engine():
+        assert (users / "file").read_text() == "mine"
+        assert place.is_ready(run, SECOND)
 
 
 @pytest.mark.long
