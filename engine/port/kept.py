@@ -44,7 +44,7 @@ def kept_answer(state: str, name: str, about: dict[str, Any]) -> Said | None:
         if note["journals"] != _journals(state):
             return None
         said = [(bool(is_data), str(text)) for is_data, text in note["said"]]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return said if _is_plain(said) else None
 
