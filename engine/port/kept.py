@@ -25,6 +25,8 @@ _FORM = 1
 _ROOMS = ("engine.", "tui.")
 _MOST_WAITED_S = 0.05
 """The clocks of file systems tick every few milliseconds."""
+_DRAFT_S = 60.0
+"""A draft that is older belongs to a process that was killed."""
 
 
 def kept_answer(state: str, name: str, about: dict[str, Any]) -> Said | None:
@@ -66,6 +68,7 @@ class Look:
         try:
             device = os.stat(f"{state}/runs").st_dev
             private_folder(Path(state, "said"))
+            _remove_old_drafts(f"{state}/said")
             number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError:
             return None
@@ -108,6 +111,14 @@ class Look:
             os.unlink(self._draft)
         except OSError:
             return
+
+
+def _remove_old_drafts(folder: str) -> None:
+    with os.scandir(folder) as entries:
+        drafts = [entry for entry in entries if entry.name.startswith(".")]
+    for draft in drafts:
+        if draft.stat(follow_symlinks=False).st_mtime < time.time() - _DRAFT_S:
+            os.unlink(draft.path)
 
 
 def _journals(state: str) -> dict[str, Any]:

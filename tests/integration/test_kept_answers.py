@@ -1,6 +1,7 @@
 """An answer that is kept is the one that the journals give now, or none."""
 
 import json
+import os
 import random
 import time
 from pathlib import Path
@@ -235,6 +236,16 @@ def test_a_repository_without_runs_gets_no_folder(
     assert dispatch("status", ["-C", str(tmp_path)]) == 0
     assert [one.name for one in (tmp_path / ".git").iterdir()] == ["HEAD"]
     assert "no run here yet" in capsys.readouterr().err
+
+
+def test_a_draft_of_a_killed_look_is_removed_and_one_of_now_is_not(layout: Layout):
+    keep(layout)
+    old, new = layout.root / "said/.1.old", layout.root / "said/.2.new"
+    old.touch()
+    os.utime(old, (1, 1))
+    new.touch()
+    keep(layout)
+    assert drafts(layout) == [new.name]
 
 
 def test_its_notes_are_for_their_owner_alone(layout: Layout):
